@@ -1,0 +1,58 @@
+# Hermes sets itself up: every target below works on a machine with Python 3.11+, make and git.
+.DEFAULT_GOAL := help
+.PHONY: help run test check format docs bench lock clean
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ARGS ?=
+
+help:          ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
+	@$(BIN)/hermes $(ARGS)
+
+test: $(VENV)/dev.stamp ## set up and run all tests (ARGS="-k name" narrows)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyrefly check
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/generate_docs.py --check
+
+format: $(VENV)/dev.stamp ## format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: $(VENV)/dev.stamp ## write the generated pages of docs/
+	@$(BIN)/python scripts/generate_docs.py
+
+bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus or BENCH=store for one)
+	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
+
+lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/
+	@$(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.lock
+	@$(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.lock
+
+clean:         ## remove the environment and caches
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Hermes needs Python 3.11 or newer; none was found on PATH." >&2; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) ..." >&2
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Could not make $(VENV): is Python's venv module installed (Debian: python3-venv)?" >&2; exit 1; }
+
+$(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Hermes and what it runs on ..." >&2
+	@$(PIP) --require-hashes -r requirements/run.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
+	@echo "Installing what the tests and checks need ..." >&2
+	@$(PIP) --require-hashes -r requirements/dev.lock
+	@touch $@

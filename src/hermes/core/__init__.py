@@ -1,0 +1,1 @@
+"""What Hermes is, without the world: ports to collaborators and, later, the turn."""

@@ -1,0 +1,73 @@
+"""The exception tree. Exceptions carry fields and do nothing.
+
+    HermesError                    something a person should read: what happened, what was kept, what to do
+    ├── HomeError                  HERMES_HOME can't be used
+    ├── SettingsError              config.yaml, .env or an override can't be used
+    ├── StoreError                 the session log
+    │   ├── StoreBusy              another process held the database too long; nothing was written
+    │   ├── StoreFull              the disk or quota is full; nothing was written
+    │   ├── StoreDamaged           the file is not a sound database; it was not written to
+    │   ├── StoreTooNew            written by a newer Hermes; it was not written to
+    │   ├── SessionNotFound        no session (or several) by that name
+    │   ├── SessionBusy            another process runs this session
+    │   ├── LeaseLost              this process no longer runs this session; nothing was written
+    │   └── ImportRejected         a file that can't be imported; nothing was imported
+    └── UsageError                 the command line asked for something that does not exist (exit code 2)
+"""
+
+
+class HermesError(Exception):
+    """What happened, and in `hint` what the user can do about it."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class HomeError(HermesError):
+    """HERMES_HOME can't be used."""
+
+
+class SettingsError(HermesError):
+    """config.yaml, .env or an override can't be used."""
+
+
+class UsageError(HermesError):
+    """The command line asked for something that does not exist."""
+
+
+class StoreError(HermesError):
+    """The session log could not do what was asked."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the database too long."""
+
+
+class StoreFull(StoreError):
+    """The disk or quota is full."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not a sound database."""
+
+
+class StoreTooNew(StoreError):
+    """The file was written by a newer Hermes."""
+
+
+class SessionNotFound(StoreError):
+    """No session, or more than one, goes by that name."""
+
+
+class SessionBusy(StoreError):
+    """Another process runs this session."""
+
+
+class LeaseLost(StoreError):
+    """This process no longer holds the session's lease."""
+
+
+class ImportRejected(StoreError):
+    """The file can't be imported."""
