@@ -1,0 +1,1 @@
+"""Ids, messages, tool calls and events: frozen data, no behaviour."""

@@ -1,0 +1,103 @@
+"""The catalogue: every event class by topic, and `docs/events.md` made from it."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import get_args, get_origin
+
+import msgspec
+
+from hermes.schema import events
+from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.messages import MESSAGES
+
+_OTHERS: tuple[type[Event], ...] = (
+    events.SessionCreated,
+    events.SessionTitled,
+    events.SessionImported,
+    events.SessionRecovered,
+    events.TurnStarted,
+    events.TurnEnded,
+    events.ToolStarted,
+    events.RecursionStopped,
+    events.Gap,
+)
+
+CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in (*MESSAGES, *_OTHERS)})
+
+_HEAD = f"""\
+# Events
+
+Everything Hermes does is an event. Subscribe with `hermes_events`:
+
+```python
+from hermes_events import publish, subscribe, unsubscribe
+
+seen = []
+handle = subscribe("agent.tool.*", seen.append)
+publish("agent.tool.started", {{"name": "read_file"}})
+assert seen[0]["type"] == "agent.tool.started" and seen[0]["src"] == "agent"
+unsubscribe(handle)
+```
+
+**Stable**: the API (`publish`, `subscribe`, `unsubscribe`, `stream`, `stats`), the envelope and the pattern syntax.
+**May still change**: topic names and payload fields.
+
+*Patterns*: topics are dotted; `*` matches exactly one segment, `**` zero or more, anywhere (`a.**.z`).
+
+*Envelope*: a frozen `dict` with the payload's keys at top level, and `type` (the topic), `ts` (unix seconds), `src`
+(first segment of the topic). Session events also carry `session_id`, `turn_id` and, when durable, the cursor `epoch`,
+`seq`; a child session's events carry `root_session_id`. Payload fields never have these names:
+{", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
+
+*Durable* events are rows of the session's log, written before they are published. *Transient* ones are only published.
+*Sensitive* fields may hold secrets or private text.
+"""
+
+
+def render_markdown() -> str:
+    """The text of `docs/events.md`."""
+    lines = [_HEAD]
+    for topic in sorted(CATALOGUE):
+        lines += _render_event(CATALOGUE[topic])
+    return "\n".join(lines)
+
+
+def _render_event(cls: type[Event]) -> Iterator[str]:
+    yield f"## `{cls.topic}`\n"
+    kind = "Durable" if cls.durable else "Transient"
+    role = f", message of role `{cls.role}`" if cls.role else ""
+    yield f"{(cls.__doc__ or '').strip()} *{kind}{role}.*\n"
+    fields = msgspec.structs.fields(cls)
+    if not fields:
+        return
+    yield "| field | type | default | what it is |\n|---|---|---|---|"
+    for field in fields:
+        note = " *(sensitive)*" if field.name in cls.sensitive else ""
+        default = "" if field.required else f"`{_default(field)}`"
+        yield f"| `{field.name}` | `{_type_name(field.type)}` | {default} | {_description(field.type)}{note} |"
+    yield ""
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else None
+    return msgspec.json.encode(value).decode()
+
+
+def _description(annotation: object) -> str:
+    for meta in get_args(annotation)[1:]:
+        if isinstance(meta, msgspec.Meta) and meta.description:
+            return meta.description
+    return ""
+
+
+def _type_name(annotation: object) -> str:
+    if hasattr(annotation, "__metadata__"):
+        return _type_name(get_args(annotation)[0])
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        return getattr(annotation, "__name__", str(annotation)).replace("NoneType", "null")
+    if getattr(origin, "__name__", "") == "Literal":
+        return " or ".join(str(arg) for arg in args)
+    if origin is tuple:
+        return f"list of {_type_name(args[0])}"
+    return " or ".join(_type_name(arg) for arg in args)
