@@ -1,0 +1,95 @@
+"""Changing settings and secrets in their files: one key at a time, checked, under a lock, in one step."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.settings import atomic
+from hermes.settings.keys import find_key
+from hermes.settings.load import read_text, unusable
+from hermes.settings.parse import drop_empty, overlay, parse_config
+from hermes.settings.secrets import with_secret, without_secret
+from hermes.settings.sections import Settings
+
+_UNCHANGED = "Nothing was changed."
+
+
+def set_value(path: Path, key: str, value: object) -> None:
+    """Set `key` in the config.yaml at `path`. The rest of the file keeps every byte."""
+    from hermes.settings.splice import with_value
+
+    keys = find_key(key).path
+    _change(path, lambda text: with_value(text, keys, value), lambda data: overlay(data, keys, value))
+
+
+def unset_value(path: Path, key: str) -> bool:
+    """Remove `key` from the config.yaml at `path`, so that its default holds. False if it was not there."""
+    from hermes.settings.splice import without_value
+
+    keys = find_key(key).path
+    return _change(path, lambda text: without_value(text, keys), lambda data: _without(data, keys))
+
+
+def set_secret(path: Path, name: str, value: str | None) -> None:
+    """Set `name` in the `.env` at `path`, or remove it. The file is for this user only."""
+    with atomic.locked(path) as target:
+        text = read_text(target) or ""
+        changed = without_secret(text, name) if value is None else with_secret(text, name, value)
+        if changed != text:
+            atomic.replace(target, changed, mode=0o600)
+
+
+def install(path: Path, text: str, *, expected: str | None) -> bool:
+    """Make `text` the config.yaml, unless the file is no longer `expected`. The caller has checked `text`."""
+    with atomic.locked(path) as target:
+        if read_text(target) != expected:
+            return False
+        atomic.replace(target, text)
+        return True
+
+
+def _change(
+    path: Path, edit: Callable[[str], list[str]], expect: Callable[[dict[str, object]], dict[str, object]]
+) -> bool:
+    if path.is_symlink() and not path.exists():
+        read_text(path)  # says what is wrong with the link
+    with atomic.locked(path) as target:
+        text = read_text(target) or ""
+        data, problems = parse_config(text)
+        if problems:
+            raise unusable(path, problems, _UNCHANGED)
+        expected = expect(data)
+        _require_valid(expected)
+        if expected == data:
+            return False
+        for candidate in edit(text):
+            if _reads_as(candidate, expected):
+                atomic.replace(target, candidate)
+                return True
+    raise SettingsError(
+        f"{path} has a shape that Hermes can't edit safely.", hint=f"{_UNCHANGED} Edit it with: hermes config edit"
+    )
+
+
+def _require_valid(data: dict[str, object]) -> None:
+    try:
+        msgspec.convert(drop_empty(data), Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"That would break the settings: {error}", hint=_UNCHANGED) from error
+
+
+def _reads_as(text: str, expected: dict[str, object]) -> bool:
+    data, problems = parse_config(text)
+    return not problems and data == drop_empty(expected)
+
+
+def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
+    below = data.get(path[0])
+    if len(path) == 1:
+        return {name: value for name, value in data.items() if name != path[0]}
+    if not isinstance(below, dict):
+        return data
+    left = _without(below, path[1:])
+    return {**data, path[0]: left or None} if left != below else data

@@ -1,0 +1,109 @@
+"""`Home`: the folder that holds everything of one user, and where each part of it is. It reads nothing."""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from hermes.errors import HomeError
+
+
+class Home(Struct, frozen=True):
+    """The paths of one HERMES_HOME. Making a `Home` touches nothing; `ensure` creates the folder."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """The settings."""
+        return self.root / "config.yaml"
+
+    @property
+    def env_file(self) -> Path:
+        """The secrets."""
+        return self.root / ".env"
+
+    @property
+    def policy(self) -> Path:
+        """What tools may do."""
+        return self.root / "policy.yaml"
+
+    @property
+    def state(self) -> Path:
+        """The session log."""
+        return self.root / "state.db"
+
+    @property
+    def memories(self) -> Path:
+        return self.root / "memories"
+
+    @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
+
+    @property
+    def hooks(self) -> Path:
+        return self.root / "hooks"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def cache(self) -> Path:
+        """The only part that is not worth a backup."""
+        return self.root / "cache"
+
+    @property
+    def sessions(self) -> Path:
+        """JSON snapshots of sessions, when they are on."""
+        return self.root / "sessions"
+
+    def ensure(self, *folders: Path) -> "Home":
+        """Create the home, and `folders` in it, for this user only. A folder that exists keeps its permissions."""
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            for folder in (self.root, *folders):
+                _make_private(folder)
+        except OSError as error:
+            raise self._unusable(error) from error
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise HomeError(
+                f"The Hermes home can't be written: {self.root}",
+                hint=f"Make it writable (chmod u+rwx '{self.root}'), or set HERMES_HOME to a folder that is.",
+            )
+        return self
+
+    def _unusable(self, error: OSError) -> HomeError:
+        elsewhere = "set HERMES_HOME to a folder that you can write."
+        if self.root.is_symlink() and not self.root.exists():
+            return HomeError(
+                f"The Hermes home is a symbolic link to nothing: {self.root}",
+                hint=f"Create {self.root.readlink()}, remove the link, or {elsewhere}",
+            )
+        if self.root.is_file():
+            return HomeError(
+                f"The Hermes home must be a folder, but this is a file: {self.root}",
+                hint=f"Move the file away, or {elsewhere}",
+            )
+        return HomeError(
+            f"The Hermes home can't be created: {self.root} ({(error.strerror or str(error)).lower()})",
+            hint=f"Create it yourself, or {elsewhere}",
+        )
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=stat.S_IRWXU)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return
+    with contextlib.suppress(FileNotFoundError):  # removed again by somebody else: the next use will say so
+        folder.chmod(stat.S_IRWXU)  # mkdir's mode is cut by the umask

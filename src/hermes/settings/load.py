@@ -1,0 +1,148 @@
+"""Loading: defaults, then config.yaml, then the environment. Only this module reads environment and settings files."""
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import HomeError, SettingsError
+from hermes.settings.home import Home
+from hermes.settings.parse import Problem, overlay, parse_config
+from hermes.settings.secrets import Secrets, parse_env
+from hermes.settings.sections import Settings
+
+MAX_BYTES = 1024 * 1024
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of this process."""
+    return os.environ
+
+
+def find_home(environ: Mapping[str, str] | None = None) -> Home:
+    """The home that HERMES_HOME names, or `~/.hermes`. It need not exist."""
+    environ = environment() if environ is None else environ
+    named = environ.get("HERMES_HOME") or "~/.hermes"
+    try:
+        user = environ.get("HOME") or str(Path.home())
+        root = Path(user + named[1:] if named == "~" or named.startswith("~/") else named).expanduser()
+    except RuntimeError as error:
+        raise HomeError(
+            "Your home folder can't be found.", hint="Set HERMES_HOME to the folder where Hermes keeps its files."
+        ) from error
+    return Home(root.absolute())
+
+
+def load(environ: Mapping[str, str] | None = None, *, home: Home | None = None) -> Settings:
+    """The settings of this process. SettingsError names everything that is wrong; no file is changed."""
+    environ = environment() if environ is None else environ
+    home = home or find_home(environ)
+    data, problems = read_config(home)
+    if problems:
+        raise unusable(home.config, problems)
+    overrides, problems = read_overrides(environ)
+    if problems:
+        raise SettingsError(
+            "The environment can't be used:\n" + "\n".join(f"  {problem.render('')}" for problem in problems),
+            hint="Correct or unset the variable.",
+        )
+    for path, value in overrides.items():
+        data = overlay(data, path, value)
+    return msgspec.convert(data, Settings)
+
+
+def load_secrets(environ: Mapping[str, str] | None = None, *, home: Home | None = None) -> Secrets:
+    """The secrets of `.env` and of the environment, which wins."""
+    environ = environment() if environ is None else environ
+    home = home or find_home(environ)
+    lines = parse_env(read_text(home.env_file) or "")
+    for number, line in enumerate(lines, 1):
+        if line.problem:
+            raise SettingsError(
+                f"{home.env_file}:{number}: {line.problem}", hint="Correct that line; the file was not changed."
+            )
+    return Secrets({line.name: line.value for line in lines if line.name}, environ)
+
+
+def read_config(home: Home) -> tuple[dict[str, object], list[Problem]]:
+    """The data of config.yaml (none if there is no file), or what is wrong with it."""
+    return parse_config(read_text(home.config) or "")
+
+
+def read_overrides(environ: Mapping[str, str]) -> tuple[dict[tuple[str, ...], object], list[Problem]]:
+    """The settings that the environment gives, by path, and the variables that are mistyped."""
+    if not any(name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ):
+        return {}, []
+    from hermes.settings.keys import all_keys, parse_value
+
+    values: dict[tuple[str, ...], object] = {}
+    problems: list[Problem] = []
+    for key in all_keys():
+        text = environ.get(key.variable)
+        if text is None:
+            continue
+        try:
+            values[key.path] = parse_value(key, text)
+        except SettingsError as error:
+            problems.append(Problem(0, "", f"{key.variable}: {error.message.partition(': ')[2]}"))
+    return values, problems
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a settings file, line endings kept; None if there is no file."""
+    name = path.name
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a named pipe must not hang us
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            hint = "Create the file it points to, or remove the link."
+            raise SettingsError(f"{name} is a symbolic link to nothing: {path}", hint=hint) from error
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    with os.fdopen(handle, "rb") as file:
+        _require_small_file(path, os.fstat(handle))
+        try:
+            content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SettingsError(
+            f"{path}:{line}: {name} is not UTF-8 text.",
+            hint="Save it as UTF-8, or move it away to start with the defaults. It was not changed.",
+        ) from error
+    if "\x00" in text:
+        raise SettingsError(f"{name} is a binary file: {path}", hint="Move it away. It was not changed.")
+    return text
+
+
+def _require_small_file(path: Path, info: os.stat_result) -> None:
+    if stat.S_ISDIR(info.st_mode):
+        raise SettingsError(f"{path.name} is a folder: {path}", hint="Move the folder away; a file goes there.")
+    if not stat.S_ISREG(info.st_mode):
+        raise SettingsError(f"{path.name} is not a regular file: {path}", hint="Put a plain text file there.")
+    if info.st_size > MAX_BYTES:
+        raise SettingsError(
+            f"{path.name} is too large: {info.st_size / MAX_BYTES:,.1f} MiB (at most 1 MiB): {path}",
+            hint="Move it away and start again from the keys you need. It was not read.",
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> SettingsError:
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return SettingsError(f"{path.name} can't be read: {path}", hint=f"Allow it with: chmod u+r '{path}'")
+    return SettingsError(
+        f"{path.name} can't be read: {path} ({(error.strerror or '').lower()})", hint="Check the path and HERMES_HOME."
+    )
+
+
+def unusable(path: Path, problems: list[Problem], kept: str = "The file was not changed.") -> SettingsError:
+    """The error that lists every problem of a file."""
+    lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)
+    return SettingsError(f"{path} can't be used:\n{lines}", hint=f"Correct it with: hermes config edit. {kept}")

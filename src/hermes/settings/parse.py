@@ -1,0 +1,115 @@
+"""The text of config.yaml to checked data. Good files take a fast path; only what is wrong or doubtful is diagnosed."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+import yaml12
+from msgspec import Struct
+
+from hermes.settings import secrets
+from hermes.settings.sections import Settings
+
+_KEY = re.compile(r"""(?P<indent>[ ]*(?:-[ ]+)*)(?P<key>"[^"]*"|'[^']*'|[^\s#'"{\[\-&*!|>%@`?][^#:]*?)[ ]*:(?:\s|$)""")
+_FLOW_KEY = re.compile(r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:""")
+# What the fast reader takes without a word: tabs, tags, aliases (which it multiplies out), several documents.
+_DOUBTFUL = re.compile(
+    r"^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]",
+    re.MULTILINE,
+)
+
+
+class Problem(Struct, frozen=True):
+    """One thing wrong with a file: where, which key, what, and what to do."""
+
+    line: int
+    key: str
+    text: str
+    hint: str = ""
+
+    def render(self, name: str) -> str:
+        """`config.yaml:3: store.size: unknown key; did you mean ...?`"""
+        place = f"{name}:{self.line}" if self.line else name
+        return f"{place}: {self.key + ': ' if self.key else ''}{self.text}{'; ' + self.hint if self.hint else ''}"
+
+
+def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
+    """The data of a config.yaml, or everything that is wrong with it."""
+    text = text.removeprefix("\ufeff")
+    if not _doubtful(text):
+        data = _read(text)
+        if isinstance(data, dict):
+            return data, []
+    from hermes.settings.diagnose import diagnose
+
+    problems = diagnose(text)
+    if problems:
+        return {}, problems
+    data = _read(text)
+    return (data, []) if isinstance(data, dict) else ({}, [data])
+
+
+def _read(text: str) -> dict[str, object] | Problem:
+    try:
+        data = yaml12.parse_yaml(text)
+        sections = drop_empty({} if data is None else data)
+        msgspec.convert(sections, Settings)
+    except ValueError as error:
+        place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
+        line = int(place[1]) if place else 0
+        return Problem(line, "", str(error)[: place.start() if place else None].removeprefix("YAML parse error: "))
+    return sections
+
+
+def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, object]:
+    """`data` without sections that hold nothing, such as one whose lines are all commented out."""
+    if not isinstance(data, dict):
+        raise msgspec.ValidationError("expected `section:` lines at the top level")
+    kept = dict(data)
+    for field in msgspec.structs.fields(section):
+        nested, value = field.type, kept.get(field.encode_name, ...)
+        if isinstance(nested, type) and issubclass(nested, Struct) and value is not ...:
+            if value is None:
+                del kept[field.encode_name]
+            elif isinstance(value, dict):
+                kept[field.encode_name] = drop_empty(value, nested)
+    return kept
+
+
+def _doubtful(text: str) -> bool:
+    text = "\n".join(line for line in text.split("\n") if not line.lstrip(" ").startswith("#"))
+    if _DOUBTFUL.search(text) or (any(map(text.__contains__, secrets.PREFIXES)) and secrets.is_secret_value(text)):
+        return True
+    if "{" in text:
+        flow = _FLOW_KEY.findall(text)
+        if len(flow) != len(set(flow)):
+            return True
+    return _repeats_a_key(text)
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Whether some block mapping seems to hold a key twice. Errs on the side of yes."""
+    open_blocks: list[tuple[int, set[str]]] = []
+    for line in text.split("\n"):
+        match = _KEY.match(line)
+        if match is None:
+            continue
+        indent, key = match["indent"], match["key"].strip("'\"")
+        column = len(indent)
+        while open_blocks and (
+            open_blocks[-1][0] > column or ("-" in indent and open_blocks[-1][0] > indent.index("-"))
+        ):
+            open_blocks.pop()
+        if not open_blocks or open_blocks[-1][0] < column:
+            open_blocks.append((column, set()))
+        if key in open_blocks[-1][1]:
+            return True
+        open_blocks[-1][1].add(key)
+    return False
+
+
+def overlay(data: Mapping[str, object], path: tuple[str, ...], value: object) -> dict[str, object]:
+    """`data` with `value` at `path`."""
+    below = data.get(path[0])
+    nested = below if isinstance(below, dict) else {}
+    return {**data, path[0]: overlay(nested, path[1:], value) if len(path) > 1 else value}

@@ -1,0 +1,186 @@
+"""Secrets: which names and values are secret, the text of `.env`, and `Secrets`, which never shows what it holds."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from hermes.errors import SettingsError
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?|(?:private|access|secret|auth|encryption)_?key"
+    r"|credentials?)$",
+    re.IGNORECASE,
+)
+# How the keys of common providers begin. The first list is searched for in whole files, so it must be cheap.
+PREFIXES = (
+    "sk-",
+    "sk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "xapp-",
+    "AIza",
+    "AKIA",
+    "hf_",
+    "gsk_",
+)
+PREFIXES += ("xai-", "pplx-", "nvapi-", "eyJ", "-----BEGIN")
+_SECRET_VALUE = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk[-_]|gh[pos]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|AIza|AKIA|hf_|gsk_|xai-|pplx-|nvapi-)"
+    r"[A-Za-z0-9_\-]{12,}|eyJ[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY)"
+)
+_ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)", re.DOTALL)
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_\-+=/.:,@%~^]+")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`": "`"}
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether something called `name` (api_key, GITHUB_TOKEN, ...) holds a secret."""
+    return _SECRET_NAME.search(name.replace("-", "_")) is not None
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether `name` is the environment variable of a secret, and so belongs in `.env`."""
+    return _VARIABLE.fullmatch(name) is not None and is_secret_name(name)
+
+
+def variable_for(key: str) -> str:
+    """The variable to suggest for a secret that was found under `key`."""
+    name = key.replace("-", "_").upper()
+    match = _SECRET_NAME.search(name)
+    return name if match and match.start() and is_secret_variable(name) else "OPENAI_API_KEY"
+
+
+def is_secret_value(value: str) -> bool:
+    """Whether `value` has the shape of a provider's key."""
+    return _SECRET_VALUE.search(value) is not None
+
+
+class Secrets:
+    """Secrets by name. The process environment wins over `.env`; neither is ever shown."""
+
+    __slots__ = ("_environ", "_file")
+
+    def __init__(self, file: Mapping[str, str], environ: Mapping[str, str]) -> None:
+        self._file = dict(file)
+        self._environ = {name: value for name, value in environ.items() if name in file or is_secret_variable(name)}
+
+    def get(self, name: str) -> str | None:
+        """The value, or None if it is not set. An empty variable counts as not set."""
+        return self._environ.get(name) or self._file.get(name) or None
+
+    def require(self, name: str) -> str:
+        """The value; a SettingsError that says how to set it if there is none."""
+        value = self.get(name)
+        if value is None:
+            raise SettingsError(f"{name} is not set.", hint=f"Store it with: hermes config set {name}")
+        return value
+
+    def origin(self, name: str) -> str:
+        """Where the value comes from: `environment`, `.env` or nothing."""
+        if self._environ.get(name):
+            return "environment"
+        return ".env" if self._file.get(name) else ""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(name for name in {*self._file, *self._environ} if self.get(name)))
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self)})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("Secrets can't be pickled: they would end up in a file or a log.")
+
+
+class EnvLine(Struct, frozen=True):
+    """One line of `.env`: an assignment, a blank or comment (no name, no problem), or a problem."""
+
+    text: str
+    name: str = ""
+    value: str = ""
+    problem: str = ""
+
+
+def parse_env(text: str) -> list[EnvLine]:
+    """The lines of a `.env`, each with its line ending."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
+    return [_parse_line(line) for line in lines]
+
+
+def _parse_line(line: str) -> EnvLine:
+    body = line.strip()
+    if not body or body.startswith("#"):
+        return EnvLine(line)
+    match = _ASSIGNMENT.fullmatch(body)
+    if match is None:
+        return EnvLine(line, problem="expected NAME=VALUE")
+    rest = match["rest"]
+    if rest[:1] not in {"'", '"'}:
+        return EnvLine(line, match["name"], re.split(r"(?:^|\s+)#", rest, maxsplit=1)[0])
+    value, end = _quoted(rest)
+    if end < 0:
+        return EnvLine(line, match["name"], problem=f"{match['name']}: the quote is not closed on this line")
+    if rest[end:].strip() and not rest[end:].lstrip().startswith("#"):
+        return EnvLine(line, match["name"], problem=f"{match['name']}: unexpected text after the closing quote")
+    return EnvLine(line, match["name"], value)
+
+
+def _quoted(text: str) -> tuple[str, int]:
+    """The value of a quoted string and the index after its closing quote, or -1."""
+    quote = text[0]
+    value: list[str] = []
+    index = 1
+    while index < len(text):
+        character = text[index]
+        if character == quote:
+            return "".join(value), index + 1
+        if character == "\\" and quote == '"' and index + 1 < len(text):
+            following = text[index + 1]
+            value.append(_ESCAPES.get(following, "\\" + following))
+            index += 2
+        else:
+            value.append(character)
+            index += 1
+    return "", -1
+
+
+def with_secret(text: str, name: str, value: str) -> str:
+    """`text` of a `.env` with `name` set; every other line stays as it is."""
+    return _replace(text, name, f"{name}={_format(value)}")
+
+
+def without_secret(text: str, name: str) -> str:
+    """`text` of a `.env` with `name` removed."""
+    return _replace(text, name, None)
+
+
+def _replace(text: str, name: str, assignment: str | None) -> str:
+    ending = "\r\n" if "\r\n" in text else "\n"
+    kept = [line.text for line in parse_env(text) if line.name != name]
+    if assignment is None:
+        return "".join(kept)
+    lines = parse_env(text)
+    place = max((index for index, line in enumerate(lines) if line.name == name), default=len(lines))
+    result = [line.text for line in lines[:place] if line.name != name]
+    if result and not result[-1].endswith(("\n", "\r")):
+        result.append(ending)
+    result.append(assignment + ending)
+    result += [line.text for line in lines[place + 1 :]]
+    return "".join(result)
+
+
+def _format(value: str) -> str:
+    if not value.isprintable() and not set(value) & set("\n\r\t"):
+        raise SettingsError(
+            "A secret can't hold control characters.", hint="Check what was pasted; nothing was changed."
+        )
+    if _PLAIN_VALUE.fullmatch(value):
+        return value
+    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("$", "\\$"), ("`", "\\`")):
+        value = value.replace(character, escape)
+    return '"' + value.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
