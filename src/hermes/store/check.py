@@ -1,0 +1,57 @@
+"""The thorough check: every page, every checksum, every sequence, every projection."""
+
+from collections.abc import Iterator
+
+import apsw
+import msgspec
+
+from hermes.schema.events import SessionRecovered
+from hermes.store.file import check_pages
+from hermes.store.row import COLUMNS, Draft, Row, checksum
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was looked at, and what is wrong; no problems means all is well."""
+
+    sessions: int
+    rows: int
+    problems: list[str]
+
+
+def check(connection: apsw.Connection) -> Report:
+    """Looks at everything; changes nothing."""
+    try:
+        check_pages(connection)
+    except apsw.CorruptError as error:
+        return Report(0, 0, [f"damaged page: {error}"])
+    sessions = connection.execute("SELECT count(*) FROM sessions").get
+    rows = connection.execute("SELECT count(*) FROM events").get
+    return Report(int(sessions), int(rows), [*_bad_rows(connection), *_bad_sequences(connection)])
+
+
+def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
+    for *columns, crc in connection.execute(f"SELECT {COLUMNS}, crc FROM events"):  # noqa: S608 - our own names
+        row = Row(*columns)
+        if checksum(row.session, row.seq, row.epoch, Draft(row.type, row.role, row.data), row.turn) != crc:
+            yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
+
+
+def _bad_sequences(connection: apsw.Connection) -> Iterator[str]:
+    query = """
+    SELECT sessions.id, sessions.head, count(events.id), coalesce(max(events.seq), 0)
+    FROM sessions LEFT JOIN events ON events.session = sessions.id GROUP BY sessions.id
+    """
+    for session, head, rows, last in connection.execute(query).fetchall():
+        missing = head - rows - _known_lost(connection, session)
+        if head != last or missing:
+            yield f"session {session}: {rows} rows, the last is {last} but should be {head}; {missing} missing"
+    orphans = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
+    for (session,) in connection.execute(orphans):
+        yield f"session {session}: has rows but is not listed"
+
+
+def _known_lost(connection: apsw.Connection, session: str) -> int:
+    """Rows that recoveries have said are missing."""
+    query = "SELECT data FROM events WHERE session = ? AND type = ?"
+    notes = connection.execute(query, (session, SessionRecovered.topic)).fetchall()
+    return max((msgspec.json.decode(data, type=SessionRecovered).lost for (data,) in notes), default=0)

@@ -1,0 +1,44 @@
+"""A lock file beside `state.db`: everyone who has the database open holds it shared; whoever replaces or rebuilds the
+file needs it alone. So no process ever goes on writing to a database that was renamed under it."""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from hermes.errors import StoreBusy
+
+
+class FileLock:
+    """An advisory lock that ends with its process, however that ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def share(self, *, timeout: float) -> None:
+        """Holds it together with others."""
+        self._take(fcntl.LOCK_SH, timeout)
+
+    def own(self, *, timeout: float) -> None:
+        """Holds it alone."""
+        self._take(fcntl.LOCK_EX, timeout)
+
+    def close(self) -> None:
+        """Lets go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _take(self, kind: int, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
+                    raise StoreBusy(f"another Hermes process is using {self.path.parent}", hint=hint) from None
+                time.sleep(0.01)
+            else:
+                return

@@ -1,0 +1,73 @@
+"""Keeps the tables made from the log: `sessions` and `usage`. Runs inside the transaction that writes the row.
+
+Rebuilding a projection is replaying the log through the same functions.
+"""
+
+from datetime import UTC, datetime
+
+import apsw
+
+from hermes.schema.event import Event
+from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.messages import AssistantMessage, Usage
+from hermes.store.row import Row
+
+_ADVANCE = """
+UPDATE sessions SET head = ?, updated = ?, messages = messages + ?, turns = turns + ? WHERE id = ?
+"""
+_INSERT = """
+INSERT INTO sessions (id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ADD_USAGE = """
+INSERT INTO usage VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  calls = calls + 1,
+  input_tokens = input_tokens + excluded.input_tokens,
+  output_tokens = output_tokens + excluded.output_tokens,
+  cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens,
+  cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
+  reasoning_tokens = reasoning_tokens + excluded.reasoning_tokens,
+  cost_usd = cost_usd + excluded.cost_usd,
+  unpriced_calls = unpriced_calls + excluded.unpriced_calls
+"""
+
+
+def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
+    """Folds one new row into the projections."""
+    if isinstance(event, SessionCreated) and row.seq == 1:
+        create_session(connection, row, event)
+        return
+    ended = 1 if isinstance(event, TurnEnded) else 0
+    connection.execute(_ADVANCE, (row.seq, row.ts, 1 if row.role else 0, ended, row.session))
+    if isinstance(event, SessionTitled):
+        connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (event.title, row.session))
+    elif isinstance(event, AssistantMessage):
+        _count_call(connection, row, event)
+
+
+def create_session(connection: apsw.Connection, row: Row, event: SessionCreated) -> None:
+    """The projection of a session's first row, or of what stands in for a lost one."""
+    values = (event.kind, event.parent, event.parent_seq, event.root or row.session, event.surface, event.cwd)
+    connection.execute(_INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values))
+
+
+def _count_call(connection: apsw.Connection, row: Row, message: AssistantMessage) -> None:
+    if message.model:
+        connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (message.model, row.session))
+    if message.usage is None or _is_copy(connection, row):
+        return
+    day = datetime.fromtimestamp(row.ts, UTC).date().isoformat()
+    key = (row.session, day, message.provider, message.model)
+    connection.execute(_ADD_USAGE, (*key, *_amounts(message.usage)))
+
+
+def _is_copy(connection: apsw.Connection, row: Row) -> bool:
+    """Whether a branch took this row from its parent, where it is already paid for."""
+    query = "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"
+    return connection.execute(query, (row.session, row.seq)).get is not None
+
+
+def _amounts(usage: Usage) -> tuple[int | float, ...]:
+    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    return (*tokens, usage.reasoning_tokens, usage.cost_usd or 0.0, 1 if usage.cost_usd is None else 0)

@@ -1,0 +1,72 @@
+"""A row of the log: an event with its place `(session, epoch, seq)`, as stored and as an envelope."""
+
+import zlib
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hermes.errors import StoreError
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.event import Event
+
+MAX_EVENT_BYTES = 32 * 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+_decoders = {topic: msgspec.json.Decoder(cls) for topic, cls in CATALOGUE.items()}
+_plain = msgspec.json.Decoder(dict[str, Any])
+
+
+class Draft(NamedTuple):
+    """An event made ready to be written: checked and encoded, without a place yet."""
+
+    type: str
+    role: str | None
+    data: str
+
+
+class Row(NamedTuple):
+    """A written event. `data` is the event's fields as JSON text."""
+
+    id: int
+    session: str
+    seq: int
+    epoch: int
+    ts: float
+    type: str
+    role: str | None
+    turn: str
+    data: str
+
+    @property
+    def event(self) -> Event | None:
+        """The typed event; None when this Hermes does not know the type."""
+        decoder = _decoders.get(self.type)
+        return decoder.decode(self.data) if decoder else None
+
+    def envelope(self) -> dict[str, Any]:
+        """The event as every feed shows it: fields at top level, with type, time and cursor."""
+        place = {"type": self.type, "ts": self.ts, "session_id": self.session, "turn_id": self.turn}
+        return place | {"epoch": self.epoch, "seq": self.seq} | _plain.decode(self.data)
+
+
+COLUMNS = ", ".join(Row._fields)
+
+
+def draft(event: Event) -> Draft:
+    """Encodes an event for the log. Raises before anything is written."""
+    cls = type(event)
+    if not cls.durable or cls.topic not in CATALOGUE:
+        raise StoreError(f"{cls.__name__} is not an event of the log")
+    data = _encode(event)
+    if len(data) > MAX_EVENT_BYTES:
+        raise StoreError(
+            f"not saved: an event of {len(data):,} bytes ({cls.topic}); the limit is {MAX_EVENT_BYTES:,}",
+            hint="Put the content into a file and refer to it.",
+        )
+    return Draft(cls.topic, cls.role, data.decode())
+
+
+def checksum(session: str, seq: int, epoch: int, entry: Draft, turn: str) -> int:
+    """Tells a row that was read from a row that was written, whatever happened to the pages in between."""
+    head = f"{session}\0{seq}\0{epoch}\0{entry.type}\0{entry.role or ''}\0{turn}\0"
+    return zlib.crc32(entry.data.encode(), zlib.crc32(head.encode()))

@@ -1,0 +1,76 @@
+"""The tables of `state.db`, and the numbered steps that bring an older file to today's shape.
+
+`events` is the truth; every other table is a projection that can be rebuilt from it.
+"""
+
+APPLICATION_ID = 0x48524D53  # "HRMS": tells our file from another program's
+
+EVENTS = """
+CREATE TABLE events (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,  -- commit order over all sessions, never used again
+  session TEXT    NOT NULL,
+  seq     INTEGER NOT NULL,     -- 1, 2, 3... without holes in a session
+  epoch   INTEGER NOT NULL,     -- changes when rows after a cursor may have been lost or replaced
+  ts      REAL    NOT NULL,
+  type    TEXT    NOT NULL,
+  role    TEXT,                 -- set for messages
+  turn    TEXT    NOT NULL,
+  data    TEXT    NOT NULL,     -- the event's fields as JSON
+  crc     INTEGER NOT NULL      -- over all of the above but id and ts
+);
+CREATE UNIQUE INDEX events_by_session ON events (session, seq);
+CREATE INDEX messages_by_session ON events (session, seq) WHERE role IS NOT NULL;
+"""
+
+PROJECTIONS = """
+CREATE TABLE sessions (
+  id         TEXT PRIMARY KEY,
+  epoch      INTEGER NOT NULL,
+  head       INTEGER NOT NULL,  -- seq of the last row
+  created    REAL NOT NULL,
+  updated    REAL NOT NULL,
+  kind       TEXT NOT NULL,
+  parent     TEXT NOT NULL,
+  parent_seq INTEGER NOT NULL,
+  root       TEXT NOT NULL,
+  surface    TEXT NOT NULL,
+  cwd        TEXT NOT NULL,
+  title      TEXT NOT NULL DEFAULT '',
+  model      TEXT NOT NULL DEFAULT '',
+  messages   INTEGER NOT NULL DEFAULT 0,
+  turns      INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_time ON sessions (updated);
+
+CREATE TABLE usage (
+  session            TEXT NOT NULL,
+  day                TEXT NOT NULL,  -- UTC
+  provider           TEXT NOT NULL,
+  model              TEXT NOT NULL,
+  calls              INTEGER NOT NULL,
+  input_tokens       INTEGER NOT NULL,
+  output_tokens      INTEGER NOT NULL,
+  cache_read_tokens  INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  reasoning_tokens   INTEGER NOT NULL,
+  cost_usd           REAL NOT NULL,
+  unpriced_calls     INTEGER NOT NULL,  -- calls whose price is unknown, so that no sum pretends to be whole
+  PRIMARY KEY (session, day, provider, model)
+) WITHOUT ROWID;
+
+CREATE TABLE leases (
+  session TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,
+  token   INTEGER NOT NULL,     -- grows with each new holder; an old holder can't write
+  expires REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE VIRTUAL TABLE search USING fts5 (
+  words, names, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2"
+);
+CREATE TABLE search_progress (indexed INTEGER NOT NULL);  -- events.id up to which `search` is complete
+INSERT INTO search_progress VALUES (0);
+"""
+
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS,)
+"""Step n brings a file of version n to version n + 1; a new file runs them all."""

@@ -1,0 +1,121 @@
+"""The list of sessions: finding, naming, deleting. What they cost."""
+
+from typing import Any
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import SessionBusy, SessionNotFound
+from hermes.store.database import Database
+from hermes.store.leases import Lease, is_live
+from hermes.store.search import forget
+
+_FIELDS = (
+    "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
+)
+_SELECT = f"""
+SELECT {_FIELDS},
+  (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
+  (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM usage WHERE session = sessions.id)
+FROM sessions
+"""  # noqa: S608 - our own names
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    """A session as a list shows it."""
+
+    id: str
+    epoch: int
+    head: int
+    created: float
+    updated: float
+    kind: str
+    parent: str
+    parent_seq: int
+    root: str
+    surface: str
+    cwd: str
+    title: str
+    model: str
+    messages: int
+    turns: int
+    cost_usd: float
+    tokens: int
+
+
+class UsageRow(msgspec.Struct, frozen=True):
+    """What one model cost on one day, over all chosen sessions."""
+
+    day: str
+    provider: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+
+
+class Sessions:
+    """The sessions of one database."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._db = database
+        self._clock = clock
+
+    def recent(self, *, limit: int = 50, updated_before: float | None = None) -> list[SessionInfo]:
+        """Sessions, the most recently used first."""
+        bound = updated_before if updated_before is not None else float("inf")
+        return self._select("WHERE updated < ? ORDER BY updated DESC, id DESC LIMIT ?", (bound, limit))
+
+    def find(self, name: str) -> SessionInfo:
+        """The session a person means: its id, the beginning of one, its exact title, or `last`."""
+        if name == "last":
+            found = self.recent(limit=1)
+        else:
+            found = self._select("WHERE id = ?", (name,)) or self._select(
+                "WHERE substr(id, 1, length(?1)) = ?1 OR title = ?1 ORDER BY updated DESC LIMIT 9", (name,)
+            )
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise SessionNotFound(f"there is no session {name!r}", hint="`hermes sessions list` shows what there is.")
+        names = ", ".join(info.id for info in found)
+        raise SessionNotFound(f"{name!r} may be any of: {names}", hint="Give more of the id.")
+
+    def delete(self, session: str) -> int:
+        """Removes a session and everything of it; returns how many rows that were. Not while somebody runs it."""
+
+        def job(connection: apsw.Connection) -> int:
+            held = connection.execute("SELECT * FROM leases WHERE session = ?", (session,)).fetchone()
+            if held and is_live(Lease(*held), self._clock.now()):
+                hint = "Nothing was deleted. Stop its turn first."
+                raise SessionBusy(f"session {session} is being run by {held[1]}", hint=hint)
+            forget(connection, session)
+            rows = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session,)).get
+            for table in ("events", "usage", "leases"):
+                connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
+            connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            return int(rows)
+
+        return self._db.write(job)
+
+    def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
+        """Tokens and money by day and model."""
+        query = """
+        SELECT day, provider, model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
+          sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_usd), sum(unpriced_calls)
+        FROM usage WHERE (? = '' OR session = ?) AND day >= ?
+        GROUP BY day, provider, model ORDER BY day, provider, model
+        """
+        values = (session, session, since_day)
+        rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
+        return [UsageRow(*row) for row in rows]
+
+    def _select(self, rest: str, values: tuple[Any, ...]) -> list[SessionInfo]:
+        rows = self._db.read(lambda connection: connection.execute(_SELECT + rest, values).fetchall())
+        return [SessionInfo(*row) for row in rows]

@@ -1,0 +1,25 @@
+"""Optional JSON copies of sessions, for people and scripts that read files. The database stays the truth."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from hermes.store.store import Store
+
+
+def write_snapshot(store: Store, session: str, folder: Path) -> Path:
+    """Writes `session_<id>.json` in one step: readers see the old or the new file, never a half."""
+    info = store.sessions.find(session)
+    events = [row.envelope() for row in store.log.every_event(session)]
+    content = msgspec.json.encode({"session": info, "events": events})
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = folder / f"session_{session}.json"
+    draft = folder / f".session_{session}.json.{os.getpid()}"
+    fd = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(msgspec.json.format(content, indent=2))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(target)
+    return target

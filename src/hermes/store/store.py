@@ -1,0 +1,97 @@
+"""Opening `state.db`: create it, bring it up to date, rebuild it when it is damaged, or say why not."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hermes.core.ports import Clock, SystemClock
+from hermes.errors import StoreError
+from hermes.store.check import Report, check
+from hermes.store.database import Database
+from hermes.store.file import State, create, inspect, migrate
+from hermes.store.leases import Leases
+from hermes.store.lock import FileLock
+from hermes.store.log import SessionLog
+from hermes.store.recovery import Recovery, finish, recover
+from hermes.store.schema import MIGRATIONS
+from hermes.store.search import Search, index_step
+from hermes.store.sessions import Sessions
+from hermes.store.transfer import Transfer
+
+_ALONE = 10.0  # seconds to wait for other processes to close the database
+
+
+class Store:
+    """An open session database. `log` writes and reads rows; the others are readers of that log."""
+
+    def __init__(self, database: Database, lock: FileLock, clock: Clock, recovery: Recovery | None) -> None:
+        self._db = database
+        self._lock = lock
+        self.recovery = recovery
+        self.log = SessionLog(database, clock)
+        self.leases = Leases(database, clock)
+        self.sessions = Sessions(database, clock)
+        self.search = Search(database)
+        self.transfer = Transfer(database, self.log, clock)
+
+    def check(self) -> Report:
+        """Looks at every page and row."""
+        return self._db.read(check)
+
+    def close(self) -> None:
+        """Finishes what was submitted and lets go of the file. Idempotent."""
+        self._db.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(
+    path: Path,
+    *,
+    clock: Clock | None = None,
+    busy_timeout: float = 30.0,
+    migrations: Sequence[str] = MIGRATIONS,
+) -> Store:
+    """Opens the database at `path`, in a folder that exists. `Store.recovery` tells when it had to be rebuilt."""
+    clock = clock or SystemClock()
+    try:
+        lock = FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        hint = "Check that the folder exists and that you may write to it."
+        raise StoreError(f"cannot open {path}: {error.strerror}", hint=hint) from error
+    try:
+        recovery = _make_ready(path, lock, clock, busy_timeout, migrations)
+        database = Database(path, busy_timeout=busy_timeout, on_idle=index_step)
+    except BaseException:
+        lock.close()
+        raise
+    return Store(database, lock, clock, recovery)
+
+
+def _make_ready(
+    path: Path, lock: FileLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
+) -> Recovery | None:
+    """Leaves a sound, current file at `path` and the lock shared."""
+    recovery = None
+    version = len(migrations)
+    lock.share(timeout=busy_timeout)
+    if inspect(path, version=version, busy_timeout=busy_timeout).state is not State.CURRENT:
+        lock.own(timeout=_ALONE)
+        finish(path)
+        found = inspect(path, version=version, busy_timeout=busy_timeout)
+        if found.state is State.MISSING:
+            create(path, migrations)
+        elif found.state is State.OLD:
+            migrate(path, migrations, found.version, busy_timeout=busy_timeout)
+        elif found.state is State.DAMAGED:
+            recovery = recover(path, migrations, found.detail, clock.now())
+        lock.share(timeout=busy_timeout)
+    return recovery

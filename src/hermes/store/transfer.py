@@ -1,0 +1,127 @@
+"""Sessions as JSON lines: a header, then one event per line in the shape every feed has (see docs/events.md)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import ImportRejected
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.events import SessionCreated, SessionImported
+from hermes.store.database import Database
+from hermes.store.log import SessionLog, new_epoch, write_row
+from hermes.store.row import MAX_EVENT_BYTES, Row, draft
+
+FORMAT = "hermes-session"
+VERSION = 1
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Header(msgspec.Struct, tag_field="format", tag=FORMAT):
+    """First line of an exported session."""
+
+    version: int
+    session_id: str
+
+
+class Line(msgspec.Struct):
+    """The envelope part of every other line."""
+
+    type: str
+    ts: float
+    seq: int
+    turn_id: str = ""
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What came in, and under which name."""
+
+    session: str
+    rows: int
+
+
+class Transfer:
+    """Takes sessions out of and into one database."""
+
+    def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
+        self._db = database
+        self._log = log
+        self._clock = clock
+
+    def export(self, session: str) -> Iterator[str]:
+        """The session as lines of JSON, without line ends."""
+        first = self._log.events(session, limit=1)
+        yield _encode(Header(version=VERSION, session_id=first[0].session)).decode()
+        for row in self._log.every_event(session):
+            yield _encode(row.envelope()).decode()
+
+    def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
+        """Reads one exported session, all or nothing. It keeps its id unless that is taken; then it gets `fresh_id`."""
+        numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+        header = _header(next(numbered, (1, "")))
+        rows = list(_rows(numbered))
+        if not rows:
+            raise ImportRejected("the file holds no events", hint="Nothing was imported.")
+
+        def job(connection: apsw.Connection) -> Imported:
+            taken = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.session_id,)).get
+            session = fresh_id if taken else header.session_id
+            now = self._clock.now()
+            epoch = new_epoch(now)
+            for row, event in rows:
+                write_row(connection, row._replace(session=session, epoch=epoch), event)
+            note = SessionImported(source=header.session_id, rows=len(rows))
+            entry = draft(note)
+            last = Row(0, session, rows[-1][0].seq + 1, epoch, now, entry.type, entry.role, "", entry.data)
+            write_row(connection, last, note)
+            return Imported(session, len(rows))
+
+        return self._db.write(job)
+
+
+def _header(first: tuple[int, str]) -> Header:
+    number, line = first
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except msgspec.MsgspecError as error:
+        raise _rejected(number, "this is not the beginning of an exported session") from error
+    if header.version > VERSION:
+        raise _rejected(number, f"the file has version {header.version}; this Hermes reads up to {VERSION}")
+    return header
+
+
+def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | None]]:
+    seq = 0
+    for number, line in numbered:
+        if len(line) > MAX_EVENT_BYTES:
+            raise _rejected(number, "the line is too long")
+        row, event = _parse(number, line)
+        if row.seq <= seq:
+            raise _rejected(number, f"seq {row.seq} comes after {seq}")
+        if (seq == 0) != isinstance(event, SessionCreated) or (seq == 0 and row.seq != 1):
+            raise _rejected(number, "a session begins with session.created, seq 1, and has it only once")
+        seq = row.seq
+        yield row, event
+
+
+def _parse(number: int, line: str) -> tuple[Row, Event | None]:
+    try:
+        place = msgspec.json.decode(line, type=Line)
+        fields: dict[str, Any] = {
+            name: value for name, value in msgspec.json.decode(line).items() if name not in ENVELOPE_FIELDS
+        }
+        cls = CATALOGUE.get(place.type)
+        event = msgspec.convert(fields, cls) if cls else None
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise _rejected(number, str(error)) from error
+    role = cls.role if cls else None
+    data = _encode(fields).decode()
+    return Row(0, "", place.seq, 0, place.ts, place.type, role, place.turn_id, data), event
+
+
+def _rejected(number: int, what: str) -> ImportRejected:
+    return ImportRejected(f"line {number}: {what}", hint="Nothing was imported.")
