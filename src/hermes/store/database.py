@@ -1,7 +1,8 @@
-"""Connections to `state.db`: one writer thread with group commit, one reader, and SQLite's errors in our words.
+"""Connections to `state.db`: one writer with group commit, one reader, and SQLite's errors in our words.
 
-Every write is a job on the writer thread. Jobs that wait at the same moment share one transaction and one fsync,
-each in a savepoint of its own, and are acknowledged only when that transaction is on disk.
+Every write is a job. Jobs that wait at the same moment share one transaction and one fsync, each in a savepoint of its
+own, and are acknowledged only when that transaction is on disk. Whoever waits for a write commits it, along with what
+others have submitted meanwhile; a thread commits what was submitted by those who can't wait (coroutines).
 """
 
 import logging
@@ -10,6 +11,7 @@ import queue
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -24,6 +26,7 @@ log = logging.getLogger("hermes.store")
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
+_Outcome = tuple[Future[object], object, BaseException | None]
 
 _BATCH = 256  # jobs that may share a transaction
 _IDLE = 1.0  # seconds without a write before projections that may lag are brought up to date
@@ -93,7 +96,9 @@ class Database:
         self._on_idle = on_idle
         self._closed = False
         self._damage: StoreDamaged | None = None
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._tasks: deque[_Task] = deque()
+        self._writing = threading.Lock()
+        self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
         with in_our_words(path):
             self._writer = connect(path, busy_timeout=busy_timeout)
             self._reader = connect(path, busy_timeout=busy_timeout)
@@ -103,18 +108,18 @@ class Database:
         self._thread.start()
 
     def submit(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
-        """Runs `job` in a write transaction. The future resolves once the result is on disk."""
-        if os.getpid() != self._pid:
-            raise StoreError("the session log was opened before a fork", hint="Open it again in the child process.")
-        if self._closed:
-            raise StoreError("the session log is closed")
-        future: Future[T] = Future()
-        self._tasks.put((job, future))  # type: ignore[arg-type]
+        """Runs `job` in a write transaction soon. The future resolves once the result is on disk."""
+        future = self._enqueue(job)
+        self._bell.put(True)
         return future
 
     def write(self, job: Callable[[apsw.Connection], T]) -> T:
-        """`submit`, and wait."""
-        return self.submit(job).result()
+        """Runs `job` in a write transaction and returns once the result is on disk."""
+        future = self._enqueue(job)
+        while not future.done():
+            with self._writing:
+                self._commit_waiting()
+        return future.result()
 
     def read(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` on the reader, which sees one consistent state throughout."""
@@ -133,38 +138,52 @@ class Database:
         if self._closed:
             return
         self._closed = True
-        self._tasks.put(None)
-        if os.getpid() == self._pid:
-            self._thread.join()
+        self._bell.put(False)
+        if os.getpid() != self._pid:
+            return
+        self._thread.join()
         with self._reading, in_our_words(self.path):
             self._reader.close()
             self._writer.close()
 
+    def _enqueue(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
+        if os.getpid() != self._pid:
+            raise StoreError("the session log was opened before a fork", hint="Open it again in the child process.")
+        if self._closed:
+            raise StoreError("the session log is closed")
+        future: Future[T] = Future()
+        self._tasks.append((job, future))  # type: ignore[arg-type]
+        return future
+
     def _run(self) -> None:
-        idle = False  # nothing to bring up to date yet
-        open_ = True
-        while open_:
+        lagging = self._on_idle is not None
+        ringing = True
+        while ringing:
             try:
-                batch = [self._tasks.get(timeout=_IDLE if idle else None)]
+                ringing = self._bell.get(timeout=_IDLE if lagging else None)
             except queue.Empty:
-                idle = self._catch_up()
+                lagging = self._catch_up()
                 continue
-            while batch[-1] is not None and len(batch) < _BATCH and not self._tasks.empty():
-                batch.append(self._tasks.get())
-            open_ = batch[-1] is not None
-            self._commit([task for task in batch if task is not None])
-            idle = self._on_idle is not None
+            with self._writing:
+                while self._tasks:
+                    self._commit_waiting()
+            lagging = self._on_idle is not None
+
+    def _commit_waiting(self) -> None:
+        batch: list[_Task] = []
+        while self._tasks and len(batch) < _BATCH:
+            task = self._tasks.popleft()
+            if task[1].set_running_or_notify_cancel():
+                batch.append(task)
+        if batch:
+            self._commit(batch)
 
     def _commit(self, batch: list[_Task]) -> None:
         """One transaction for the whole batch. Nothing is acknowledged before COMMIT has returned."""
-        batch = [task for task in batch if task[1].set_running_or_notify_cancel()]
-        if not batch:
-            return
-        outcomes: list[tuple[Future[object], object, BaseException | None]] = []
+        outcomes: list[_Outcome] = []
         try:
             with in_our_words(self.path), self._writer_transaction():
-                for job, future in batch:
-                    outcomes.append((future, *_attempt(self._writer, job)))
+                outcomes = [(future, *_attempt(self._writer, job)) for job, future in batch]
         except BaseException as error:  # noqa: BLE001 - handed to whoever waits for these writes
             self._note_damage(error)
             outcomes = [(future, None, error) for _, future in batch]
@@ -192,7 +211,7 @@ class Database:
         if self._on_idle is None:
             return False
         try:
-            with in_our_words(self.path), self._writer_transaction():
+            with self._writing, in_our_words(self.path), self._writer_transaction():
                 return self._on_idle(self._writer)
         except StoreError as error:
             self._note_damage(error)

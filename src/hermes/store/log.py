@@ -1,6 +1,6 @@
 """The log: one append-only sequence of events per session. What `append` returned is on disk."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -44,16 +44,21 @@ class SessionLog:
         return self._db.write(job)
 
     def append(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:
-        """Writes the events in order, all or none, and returns once they are on disk."""
-        return self.submit(session, *events, turn=turn, lease=lease).result()
+        """Writes the events in order, all or none, and returns once they are on disk.
+
+        With a lease, nothing is written unless that lease still holds.
+        """
+        return self._db.write(self._appending(session, events, turn, lease))
 
     def submit(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> "Future[tuple[Row, ...]]":
-        """As `append`, without waiting: the future resolves once the rows are on disk.
+        """As `append`, without waiting: the future resolves once the rows are on disk."""
+        return self._db.submit(self._appending(session, events, turn, lease))
 
-        With a lease, nothing is written unless that lease still holds.
-        """
+    def _appending(
+        self, session: str, events: Sequence[Event], turn: str, lease: Lease | None
+    ) -> Callable[[apsw.Connection], tuple[Row, ...]]:
         entries = [(draft(event), event) for event in events]
 
         def job(connection: apsw.Connection) -> tuple[Row, ...]:
@@ -61,13 +66,12 @@ class SessionLog:
                 require(connection, lease)
             head, epoch = head_of(connection, session)
             now = self._clock.now()
-            places = enumerate(entries, head + 1)
             return tuple(
                 write_row(connection, Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data), event)
-                for seq, (entry, event) in places
+                for seq, (entry, event) in enumerate(entries, head + 1)
             )
 
-        return self._db.submit(job)
+        return job
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
@@ -112,6 +116,7 @@ class SessionLog:
             now = self._clock.now()
             first = write_row(connection, Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data), created)
             copy_rows(connection, session, first, last)
+            connection.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, new))
             return first
 
         return self._db.write(job)

@@ -19,7 +19,6 @@ CREATE TABLE events (
   crc     INTEGER NOT NULL      -- over all of the above but id and ts
 );
 CREATE UNIQUE INDEX events_by_session ON events (session, seq);
-CREATE INDEX messages_by_session ON events (session, seq) WHERE role IS NOT NULL;
 """
 
 PROJECTIONS = """
@@ -40,7 +39,6 @@ CREATE TABLE sessions (
   messages   INTEGER NOT NULL DEFAULT 0,
   turns      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE INDEX sessions_by_time ON sessions (updated);
 
 CREATE TABLE usage (
   session            TEXT NOT NULL,
