@@ -101,6 +101,14 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name in names if name not in known)
 
 
+def nearest_variable(name: str) -> str | None:
+    """The variable most like `name`."""
+    import difflib
+
+    known = [*OTHER_VARIABLES, *(key.variable for key in all_keys())]
+    return next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+
+
 def parse_value(key: Key, text: str) -> object:
     """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be."""
     base, _ = unwrap(key.annotation)

@@ -1,0 +1,90 @@
+"""Where every value comes from, and everything that is wrong, for `hermes config show`, `check` and `doctor`."""
+
+import stat
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from hermes.settings.home import Home
+from hermes.settings.keys import Key, all_keys, nearest_variable, unknown_variables
+from hermes.settings.load import load, read_config, read_overrides, read_text
+from hermes.settings.parse import Problem
+from hermes.settings.secrets import parse_env
+
+
+class Entry(Struct, frozen=True):
+    """One setting with its value in force and its origin: `default`, `config.yaml:3` or the variable's name."""
+
+    key: Key
+    value: object
+    origin: str
+
+
+def entries(environ: Mapping[str, str], home: Home) -> list[Entry]:
+    """Every setting. SettingsError if they can't be loaded."""
+    settings = load(environ, home=home)
+    lines = _lines(read_text(home.config) or "")
+    overrides, _ = read_overrides(environ)
+    found: list[Entry] = []
+    for key in all_keys():
+        value: object = settings
+        for part in key.path:
+            value = getattr(value, part)
+        origin = "default"
+        if key.path in overrides:
+            origin = key.variable
+        elif key.path in lines:
+            origin = f"{home.config.name}:{lines[key.path]}"
+        found.append(Entry(key, msgspec.to_builtins(value), origin))
+    return found
+
+
+def config_problems(home: Home) -> list[str]:
+    """What is wrong with config.yaml, one line each. SettingsError if it can't be read at all."""
+    return [problem.render(home.config.name) for problem in read_config(home)[1]]
+
+
+def variable_problems(environ: Mapping[str, str]) -> list[str]:
+    """Variables with a value that can't be used."""
+    return [problem.text for problem in read_overrides(environ)[1]]
+
+
+def variable_warnings(environ: Mapping[str, str]) -> list[str]:
+    """HERMES_* variables that mean nothing, with the nearest that does."""
+    return [
+        f"{name}: Hermes knows no such variable{f'; did you mean {near}?' if (near := nearest_variable(name)) else ''}"
+        for name in unknown_variables(environ)
+    ]
+
+
+def secret_problems(home: Home) -> list[str]:
+    """What is wrong with `.env`. SettingsError if it can't be read at all."""
+    lines = parse_env(read_text(home.env_file) or "")
+    problems = [Problem(number, "", line.problem) for number, line in enumerate(lines, 1) if line.problem]
+    found = [problem.render(home.env_file.name) for problem in problems]
+    mode = stat.S_IMODE(home.env_file.stat().st_mode) if home.env_file.exists() else 0
+    if mode & 0o077:
+        found.append(f".env can be read by others (mode {mode:04o}); run: chmod 600 '{home.env_file}'")
+    return found
+
+
+def _lines(text: str) -> dict[tuple[str, ...], int]:
+    """The line of every key in a sound config.yaml."""
+    if not text.strip():
+        return {}
+    from ruamel.yaml.nodes import MappingNode, Node
+
+    from hermes.settings.diagnose import compose
+
+    lines: dict[tuple[str, ...], int] = {}
+
+    def collect(node: Node, path: tuple[str, ...]) -> None:
+        if isinstance(node, MappingNode):
+            for key, value in node.value:
+                lines[*path, key.value] = key.start_mark.line + 1
+                collect(value, (*path, key.value))
+
+    for document in compose(text.removeprefix("\ufeff")):
+        collect(document, ())
+    return lines

@@ -1,0 +1,184 @@
+"""What `hermes doctor` looks at. A check takes the `Site` and returns findings; to add one, write it and add it below.
+
+Checks are fast, use no network, change nothing, and work when the rest of Hermes can't.
+"""
+
+import os
+import platform
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from hermes.errors import HermesError
+from hermes.settings.home import Home
+from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
+from hermes.surfaces.cli.style import FAIL, OK, WARN
+
+_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
+_NETWORK_FILESYSTEMS = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "afs", "ceph", "gluster", "lustre")
+_LITTLE, _TOO_LITTLE = 1024**3, 50 * 1024**2
+
+
+class Finding(Struct, frozen=True):
+    """One line of the report."""
+
+    check: str
+    mark: str
+    text: str
+    to_do: str = ""
+
+
+class Site(Struct, frozen=True):
+    """What the checks look at."""
+
+    home: Home
+    environ: Mapping[str, str]
+
+    @property
+    def existing(self) -> Path:
+        """The home, or the nearest folder above it that exists."""
+        folder = self.home.root
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        return folder
+
+
+def python_version(_site: Site) -> list[Finding]:
+    version = platform.python_version()
+    if sys.version_info[:2] < (3, 11):  # noqa: UP036 - an installation can be carried to another Python
+        return [Finding("python", FAIL, f"Python {version}", "Hermes needs Python 3.11 or newer.")]
+    return [Finding("python", OK, f"Python {version}")]
+
+
+def sqlite_version(_site: Site) -> list[Finding]:
+    try:
+        import apsw
+    except ImportError as error:
+        return [Finding("sqlite", FAIL, f"apsw can't be imported: {error}", "Reinstall it: pip install --force apsw")]
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")[:3]) < _SQLITE:
+        return [Finding("sqlite", FAIL, f"SQLite {version} can damage a shared database", "pip install -U apsw")]
+    return [Finding("sqlite", OK, f"SQLite {version} (apsw)")]
+
+
+def home_folder(site: Site) -> list[Finding]:
+    root = site.home.root
+    elsewhere = "or set HERMES_HOME to another folder."
+    if root.is_dir():
+        return [_existing_home(root, elsewhere)]
+    if root.is_symlink() and not root.exists():
+        return [Finding("home", FAIL, f"{root} is a link to nothing", f"Remove the link, {elsewhere}")]
+    if root.exists():
+        return [Finding("home", FAIL, f"{root} is not a folder", f"Move it away, {elsewhere}")]
+    if site.existing.is_dir() and os.access(site.existing, os.W_OK | os.X_OK):
+        return [Finding("home", OK, f"{root} (not there yet; made when needed)")]
+    return [Finding("home", FAIL, f"{root} can't be created", f"Make {site.existing} writable, {elsewhere}")]
+
+
+def _existing_home(root: Path, elsewhere: str) -> Finding:
+    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+        return Finding("home", FAIL, f"{root} can't be written", f"Run: chmod u+rwx '{root}', {elsewhere}")
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if mode & 0o077:
+        return Finding("home", WARN, f"{root} is open to others (mode {mode:04o})", f"Run: chmod 700 '{root}'")
+    return Finding("home", OK, str(root))
+
+
+def filesystem(site: Site) -> list[Finding]:
+    kind = filesystem_type(site.existing, Path("/proc/self/mountinfo"))
+    if kind.startswith(_NETWORK_FILESYSTEMS):
+        to_do = "Set HERMES_HOME to a folder on a local disk if sessions are used by several processes."
+        return [Finding("filesystem", WARN, f"{kind}: SQLite's locks may not hold there", to_do)]
+    return [Finding("filesystem", OK, kind)] if kind else []
+
+
+def filesystem_type(folder: Path, mountinfo: Path) -> str:
+    """The type of the filesystem that holds `folder`; nothing where the system has no mount table."""
+    try:
+        lines = mountinfo.read_text(errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return ""
+    resolved, best, kind = folder.resolve(), -1, ""
+    for line in lines:
+        fields, _, after = line.partition(" - ")
+        point = Path(fields.split()[4].encode().decode("unicode_escape"))
+        if len(point.parts) >= best and resolved.is_relative_to(point):
+            best, kind = len(point.parts), after.split()[0]
+    return kind
+
+
+def free_space(site: Site) -> list[Finding]:
+    free = shutil.disk_usage(site.existing).free
+    if free < _TOO_LITTLE:
+        return [Finding("disk", FAIL, f"{free / 1024**2:.0f} MiB free", "Free some space: sessions can't be saved.")]
+    if free < _LITTLE:
+        return [Finding("disk", WARN, f"{free / 1024**2:.0f} MiB free", "Free some space soon.")]
+    return [Finding("disk", OK, f"{free / 1024**3:,.0f} GiB free")]
+
+
+def config_file(site: Site) -> list[Finding]:
+    to_do = "Correct it with: hermes config edit"
+    try:
+        problems = config_problems(site.home)
+    except HermesError as error:
+        return [Finding("config", FAIL, error.message, error.hint)]
+    if problems:
+        return [Finding("config", FAIL, problem, to_do) for problem in problems]
+    return [Finding("config", OK, "config.yaml" if site.home.config.exists() else "no config.yaml: all defaults")]
+
+
+def secrets_file(site: Site) -> list[Finding]:
+    try:
+        problems = secret_problems(site.home)
+    except HermesError as error:
+        return [Finding("secrets", FAIL, error.message, error.hint)]
+    if not problems:
+        return [Finding("secrets", OK, ".env" if site.home.env_file.exists() else "no .env")]
+    parts = [problem.partition("; run: ") for problem in problems]
+    return [Finding("secrets", FAIL, text, f"Run: {run}" if run else "Correct that line.") for text, _, run in parts]
+
+
+def variables(site: Site) -> list[Finding]:
+    found = [Finding("environment", FAIL, text, "Correct or unset it.") for text in variable_problems(site.environ)]
+    found += [Finding("environment", WARN, text, "Correct or unset it.") for text in variable_warnings(site.environ)]
+    return found or [Finding("environment", OK, "no unknown HERMES_* variables")]
+
+
+def state_file(site: Site) -> list[Finding]:
+    path = site.home.state
+    to_do = "Run: hermes sessions check"
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        return [Finding("sessions", OK, "no state.db yet")]
+    except OSError as error:
+        return [Finding("sessions", FAIL, f"state.db can't be read ({(error.strerror or '').lower()})", str(path))]
+    if header and not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
+        return [Finding("sessions", FAIL, "state.db is not a database", to_do)]
+    version = int.from_bytes(header[60:64], "big")
+    return [Finding("sessions", OK, f"state.db, schema {version}, {path.stat().st_size / 1024**2:,.1f} MiB")]
+
+
+def damaged_files(site: Site) -> list[Finding]:
+    kept = sorted(site.home.root.glob("state.db.damaged-*")) if site.home.root.is_dir() else []
+    to_do = "What could be read was recovered. Delete it when you miss nothing."
+    return [Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do) for path in kept]
+
+
+CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
+    python_version,
+    sqlite_version,
+    home_folder,
+    filesystem,
+    free_space,
+    config_file,
+    secrets_file,
+    variables,
+    state_file,
+    damaged_files,
+)

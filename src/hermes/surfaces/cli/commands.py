@@ -1,0 +1,30 @@
+"""The command table. A module is imported only when its command runs.
+
+A command module has `configure(parser: argparse.ArgumentParser) -> None`, which adds its arguments, and
+`run(args: argparse.Namespace) -> int`, which does the work, prints, and returns the exit code or raises a HermesError.
+"""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    module: str
+    summary: str
+    group: str
+
+
+COMMANDS = (
+    Command("sessions", "hermes.surfaces.cli.sessions", "list, search, show and move your sessions", "Sessions"),
+    Command("config", "hermes.surfaces.cli.config", "show and change settings and secrets", "Set-up"),
+    Command("doctor", "hermes.surfaces.cli.doctor", "check this installation and say what to do", "Set-up"),
+)
+
+EXAMPLES = (
+    ("hermes doctor", "is everything in order?"),
+    ("hermes config show", "every setting and where it comes from"),
+    ("hermes config set store.busy_timeout 10", "change one setting"),
+    ("hermes config set OPENAI_API_KEY", "store a secret; it is asked for"),
+)

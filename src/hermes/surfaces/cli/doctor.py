@@ -1,0 +1,48 @@
+"""`hermes doctor`: what is in order here, what is not, and what to do. It reads, it never repairs or creates."""
+
+import argparse
+import json
+
+from hermes.settings.load import environment, find_home
+from hermes.surfaces.cli.checks import CHECKS, Finding, Site
+from hermes.surfaces.cli.style import FAIL, OK, WARN, Style, printable, stdout_style
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    site = Site(find_home(), environment())
+    findings = [finding for check in CHECKS for finding in check(site)]
+    failed = sum(finding.mark == FAIL for finding in findings)
+    warned = sum(finding.mark == WARN for finding in findings)
+    if args.json:
+        rows = [
+            {"check": finding.check, "status": finding.mark, "message": finding.text, "to_do": finding.to_do}
+            for finding in findings
+        ]
+        print(json.dumps({"ok": failed == 0, "findings": rows}, indent=2, ensure_ascii=False))
+    else:
+        _print(findings, failed, warned)
+    return 1 if failed else 0
+
+
+def _print(findings: list[Finding], failed: int, warned: int) -> None:
+    style = stdout_style()
+    width = max(len(finding.check) for finding in findings)
+    for finding in findings:
+        print(_line(finding, width, style))
+    print()
+    if not failed and not warned:
+        print("Everything is in order.")
+        return
+    counts = [(failed, FAIL, "to repair"), (warned, WARN, "to look at")]
+    print(", ".join(f"{count} {what}" for count, _, what in counts if count) + ".")
+
+
+def _line(finding: Finding, width: int, style: Style) -> str:
+    line = f"{style.status(finding.mark)}  {finding.check:<{width}}  {printable(finding.text)}"
+    if finding.mark == OK or not finding.to_do:
+        return line
+    return f"{line}\n{' ' * (width + 8)}{style.dim('-> ' + printable(finding.to_do))}"

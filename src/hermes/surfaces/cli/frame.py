@@ -1,0 +1,181 @@
+"""From arguments to an exit code: the overview, the choice of a command, and what becomes of every error.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the reader of our output went away.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+from hermes import __version__
+from hermes.errors import HermesError, UsageError
+from hermes.surfaces.cli.commands import COMMANDS, EXAMPLES, Command
+from hermes.surfaces.cli.parser import Parser, sentence
+
+FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line. This is the only place where an exception becomes a message and an exit code."""
+    _print_anything()
+    debug = "--debug" in arguments[:1]
+    try:
+        code = _dispatch(arguments[1:] if debug else arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as stop:  # argparse, after printing help
+        return stop.code if isinstance(stop.code, int) else 0
+    except HermesError as error:
+        return _explain(error)
+    except BrokenPipeError as error:
+        return output_failed(error)
+    except Exception as error:  # noqa: BLE001 - the boundary of the process
+        return _unexpected(error, debug=debug)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        return _start()
+    name, *rest = arguments
+    if name in {"-h", "--help", "help"}:
+        if rest and name == "help":
+            return _dispatch([rest[0], "--help"])
+        print(overview())
+        return 0
+    if name in {"-V", "--version"}:
+        print(f"hermes {__version__}")
+        return 0
+    command = _find(name)
+    module = import_module(command.module)
+    parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
+    module.configure(parser)
+    return int(module.run(parser.parse_args(rest)))
+
+
+def _start() -> int:
+    """What bare `hermes` does. The conversation will begin here; until then it is the overview."""
+    print(overview())
+    return 0
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    import difflib
+
+    what = "option" if name.startswith("-") else "command"
+    words = ["--help", "--version", "--debug"] if what == "option" else [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(name, words, 1)
+    hint = f"Did you mean: hermes {near[0]}?" if near else "See all with: hermes --help"
+    raise UsageError(f"There is no {what} {name!r}.", hint=hint)
+
+
+def overview() -> str:
+    """The text of `hermes --help`."""
+    from hermes.surfaces.cli.style import stdout_style
+
+    style = stdout_style()
+    width = max(len(command.name) for command in COMMANDS) + 2
+    lines = [f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.", ""]
+    lines += [f"{style.bold('Usage:')} hermes [--debug] COMMAND [ARGUMENTS]"]
+    for group in dict.fromkeys(command.group for command in COMMANDS):
+        lines += ["", style.bold(group)]
+        lines += [f"  {command.name:<{width}}{command.summary}" for command in COMMANDS if command.group == group]
+    lines += ["", style.bold("Options")]
+    lines += ["  -h, --help     show this; `hermes COMMAND --help` tells more about a command"]
+    lines += ["  -V, --version  print the version", "  --debug        show the traceback of an unexpected error"]
+    width = max(len(example) for example, _ in EXAMPLES) + 2
+    lines += ["", style.bold("Examples")]
+    lines += [f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES]
+    return "\n".join(lines)
+
+
+def command_help(command: Command) -> list[tuple[str, str]]:
+    """The name and help text of a command and of each of its subcommands, for the reference page."""
+    import argparse
+
+    parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
+    import_module(command.module).configure(parser)
+    pages = [(parser.prog, parser.format_help())]
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            pages += [(child.prog, child.format_help()) for child in dict.fromkeys(action.choices.values())]
+    return pages
+
+
+def output_failed(error: OSError) -> int:
+    """Stdout can't be written: quietly if its reader went away, with a message if not."""
+    _drop_output()
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    _say(f"The output can't be written ({(error.strerror or str(error)).lower()}).", "")
+    return FAILED
+
+
+def _drop_output() -> None:
+    """Send stdout nowhere, so that Python's own flush at exit has nothing to fail on."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def _explain(error: HermesError) -> int:
+    if _output_error() is not None:
+        _drop_output()
+    _say(error.message, error.hint)
+    return USAGE if isinstance(error, UsageError) else FAILED
+
+
+def _unexpected(error: Exception, *, debug: bool) -> int:
+    from hermes.settings.load import environment
+
+    failure = _output_error()
+    if failure is not None:
+        return output_failed(failure)
+    if debug or environment().get("HERMES_DEBUG", "") not in {"", "0"}:
+        import traceback
+
+        traceback.print_exception(error)
+    what = str(error).partition("\n")[0]
+    _say(
+        f"Something unexpected went wrong: {type(error).__name__}{': ' + what if what else ''}",
+        "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where.",
+    )
+    return FAILED
+
+
+def _output_error() -> OSError | None:
+    """Why what was printed so far can't be written, if it can't."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
+
+
+def _say(message: str, hint: str) -> None:
+    from hermes.surfaces.cli.style import printable, stderr_style
+
+    style = stderr_style()
+    try:
+        print(style.red("hermes:"), printable(message), file=sys.stderr)
+        if hint:
+            print(style.dim(printable(hint)), file=sys.stderr)
+    except OSError:  # stderr is gone too: the exit code is all that is left to say
+        return
+
+
+def _print_anything() -> None:
+    """A name or value that the terminal can't show must not end the command."""
+    import io
+
+    if sys.__stdout__ is None:  # started with its output closed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
+    if sys.__stderr__ is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,94 @@
+"""How text looks in a terminal: colour only where it is wanted, and nothing in a value can drive the terminal."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from hermes.errors import HermesError
+from hermes.settings.load import environment, load
+
+# The marks of findings and results, the same in every command.
+OK, WARN, FAIL = "ok", "warn", "fail"
+
+
+class Style:
+    """Marks text with colours, or leaves it alone."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def bold(self, text: str) -> str:
+        return self._mark("1", text)
+
+    def dim(self, text: str) -> str:
+        return self._mark("2", text)
+
+    def red(self, text: str) -> str:
+        return self._mark("31", text)
+
+    def green(self, text: str) -> str:
+        return self._mark("32", text)
+
+    def yellow(self, text: str) -> str:
+        return self._mark("33", text)
+
+    def status(self, mark: str) -> str:
+        """`ok`, `warn` or `fail` in its colour, all of one width."""
+        paint = {OK: self.green, WARN: self.yellow, FAIL: self.red}[mark]
+        return paint(f"{mark:<4}")
+
+    def _mark(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.enabled and text else text
+
+
+def wants_color(stream: TextIO, environ: Mapping[str, str], color: str = "auto") -> bool:
+    """Whether to colour what goes to `stream`. `color` is the setting `display.color`, which wins over NO_COLOR."""
+    if color != "auto":
+        return color == "always"
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def stdout_style() -> Style:
+    """The style of stdout, by `display.color` and the terminal."""
+    return _style(sys.stdout)
+
+
+def stderr_style() -> Style:
+    """The style of stderr, by `display.color` and the terminal."""
+    return _style(sys.stderr)
+
+
+def _style(stream: TextIO) -> Style:
+    environ = environment()
+    try:
+        color = load(environ).display.color
+    except HermesError:  # a broken file is reported by the command itself, and that report has a style too
+        color = "auto"
+    return Style(enabled=wants_color(stream, environ, color))
+
+
+def printable(text: str) -> str:
+    """`text` with its control characters made visible; line breaks stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in " \n" else ascii(c)[1:-1] for c in text)
+
+
+def columns(rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2) -> list[str]:
+    """Rows of plain text, aligned."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    pad, space = " " * indent, " " * gap
+    return [
+        (pad + space.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in rows
+    ]
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, 80 if there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
