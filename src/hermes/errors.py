@@ -1,18 +1,19 @@
 """The exception tree. Exceptions carry fields and do nothing.
 
-    HermesError                    something a person should read: what happened, what was kept, what to do
-    ├── HomeError                  HERMES_HOME can't be used
-    ├── SettingsError              config.yaml, .env or an override can't be used
-    ├── StoreError                 the session log
-    │   ├── StoreBusy              another process held the database too long; nothing was written
-    │   ├── StoreFull              the disk or quota is full; nothing was written
-    │   ├── StoreDamaged           the file is not a sound database; it was not written to
-    │   ├── StoreTooNew            written by a newer Hermes; it was not written to
-    │   ├── SessionNotFound        no session (or several) by that name
-    │   ├── SessionBusy            another process runs this session
-    │   ├── LeaseLost              this process no longer runs this session; nothing was written
-    │   └── ImportRejected         a file that can't be imported; nothing was imported
-    └── UsageError                 the command line asked for something that does not exist (exit code 2)
+HermesError                    something a person should read: what happened, what was kept, what to do
+├── HomeError                  HERMES_HOME can't be used
+├── SettingsError              config.yaml, .env or an override can't be used
+├── StoreError                 the session log
+│   ├── StoreBusy              another process held the database too long; nothing was written
+│   ├── StoreFull              the disk or quota is full; nothing was written
+│   ├── StoreDamaged           the file is not a sound database; it was not written to
+│   ├── StoreTooNew            written by a newer Hermes; it was not written to
+│   ├── SessionNotFound        no session (or several) by that name
+│   ├── SessionBusy            another process runs this session
+│   ├── LeaseLost              this process no longer runs this session; nothing was written
+│   └── ImportRejected         a file that can't be imported; nothing was imported
+├── ModelError                 a model call failed, after whatever retries were allowed
+└── UsageError                 the command line asked for something that does not exist (exit code 2)
 """
 
 
@@ -35,6 +36,32 @@ class SettingsError(HermesError):
 
 class UsageError(HermesError):
     """The command line asked for something that does not exist."""
+
+
+class ModelError(HermesError):
+    """A model call failed. The flags say what may be done about it."""
+
+    def __init__(  # noqa: PLR0913 - the fields of one classified failure
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        reason: str,
+        retryable: bool = False,
+        compress: bool = False,
+        rotate_key: bool = False,
+        fall_back: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+        self.retryable = retryable
+        self.compress = compress
+        self.rotate_key = rotate_key
+        self.fall_back = fall_back
+        self.retry_after = retry_after
+        self.status = status
 
 
 class StoreError(HermesError):

@@ -1,7 +1,10 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
+from collections.abc import AsyncIterator
 from typing import Protocol
+
+from hermes.schema.model import ModelEvent, ModelRequest
 
 
 class Clock(Protocol):
@@ -15,3 +18,12 @@ class SystemClock:
 
     def now(self) -> float:
         return time.time()
+
+
+class Model(Protocol):
+    """Something that answers. The stream ends with `Finished` or raises ModelError; closing it cancels the call."""
+
+    provider: str
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...

@@ -1,0 +1,85 @@
+"""What a model is asked and what it streams back. Adapters speak the wire formats; everybody else speaks this."""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.schema.messages import AssistantMessage, Message
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a model. `system` is in parts, the most stable first.
+
+    Within a session only `messages` grows, and only at its end, so that providers' prompt caches hit.
+    """
+
+    system: tuple[str, ...]
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    model: str = ""
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    cache_key: str = ""
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """More of the reply."""
+
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True):
+    """More of the model's thinking."""
+
+    text: str
+
+
+class ToolCallStarted(msgspec.Struct, frozen=True):
+    """The model began to write a tool call; its arguments are not complete, and it must not run yet."""
+
+    id: str
+    name: str
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """The call failed and is made again, perhaps elsewhere. What was streamed of this reply so far is void."""
+
+    reason: str
+    detail: str
+    attempt: int
+    delay: float
+    provider: str
+    model: str
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The reply ended as the provider's protocol says it must. Always the last event of a stream."""
+
+    message: AssistantMessage
+
+
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
+
+FailureReason: TypeAlias = Literal[
+    "auth",  # 401: the key is wrong
+    "forbidden",  # 403: not entitled
+    "billing",  # 402: no credit
+    "not_found",  # 404: no such model or address
+    "rate_limited",  # 429
+    "overloaded",  # 503, 529
+    "server",  # other 5xx
+    "timeout",
+    "connection",
+    "malformed",  # not the wire format: HTML, broken SSE, a stream cut short
+    "too_long",  # the request does not fit the window
+    "refused",  # content policy
+    "bad_request",
+]

@@ -1,0 +1,8 @@
+"""Public fakes, for our tests and for those of plugin authors. The product never imports them."""
+
+from hermes.testing.clock import FakeClock
+from hermes.testing.home import temporary_home
+from hermes.testing.ids import FakeIds
+from hermes.testing.scripted import Reply, ScriptedModel
+
+__all__ = ["FakeClock", "FakeIds", "Reply", "ScriptedModel", "temporary_home"]
