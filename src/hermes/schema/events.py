@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from hermes.schema.event import Event
 from hermes.schema.messages import Usage
+from hermes.schema.tools import ToolSpec
 
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
 TurnEnd: TypeAlias = Literal["done", "interrupted", "failed", "crashed", "refused", "budget"]
@@ -60,6 +61,7 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "agent.turn.started"
 
+    inputs: Annotated[tuple[int, ...], Meta(description="`seq` of the messages it answers.")] = ()
     runtime: Annotated[str, Meta(description="Which engine runs the turn.")] = "native"
 
 
@@ -82,6 +84,121 @@ class ToolStarted(Event, frozen=True, kw_only=True):
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     name: Annotated[str, Meta(description="Name of the tool.")]
     arguments: Annotated[str, Meta(description="Arguments as JSON text.")]
+
+
+class Steered(Event, frozen=True, kw_only=True):
+    """Messages that arrived while the turn ran were put before the model."""
+
+    topic: ClassVar[str] = "agent.turn.steered"
+
+    inputs: Annotated[tuple[int, ...], Meta(description="`seq` of those messages.")]
+
+
+class InterruptRequested(Event, frozen=True, kw_only=True):
+    """Somebody asked the running turn to stop."""
+
+    topic: ClassVar[str] = "agent.interrupt.requested"
+
+    by: Annotated[str, Meta(description="Surface that asked.")] = ""
+
+
+class SessionPrompted(Event, frozen=True, kw_only=True):
+    """The system prompt and the tools were fixed; every request from here on repeats them byte for byte."""
+
+    topic: ClassVar[str] = "session.prompted"
+    sensitive: ClassVar[tuple[str, ...]] = ("system",)
+
+    system: Annotated[tuple[str, ...], Meta(description="Stable part, project context, circumstances.")]
+    tools: Annotated[tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")] = ()
+
+
+class ModelRetried(Event, frozen=True, kw_only=True):
+    """A model call failed and is made again, perhaps elsewhere; what was streamed of the reply is void."""
+
+    topic: ClassVar[str] = "agent.model.retried"
+
+    reason: Annotated[str, Meta(description="Class of the failure.")]
+    detail: Annotated[str, Meta(description="What the provider said.")] = ""
+    attempt: Annotated[int, Meta(description="Number of the coming attempt.")] = 0
+    delay: Annotated[float, Meta(description="Seconds until then.")] = 0.0
+    provider: Annotated[str, Meta(description="Who is asked next.")] = ""
+    model: Annotated[str, Meta(description="Which model is asked next.")] = ""
+
+
+class ReplyRejected(Event, frozen=True, kw_only=True):
+    """A reply could not be used as it was; the model is asked again or the turn ends."""
+
+    topic: ClassVar[str] = "agent.reply.rejected"
+
+    reason: Annotated[
+        Literal["empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"],
+        Meta(description="What was wrong with it."),
+    ]
+    detail: Annotated[str, Meta(description="In words.")] = ""
+
+
+class ApprovalRequested(Event, frozen=True, kw_only=True):
+    """A tool call waits for a person's word."""
+
+    topic: ClassVar[str] = "agent.approval.requested"
+    sensitive: ClassVar[tuple[str, ...]] = ("summary", "arguments")
+
+    call_id: Annotated[str, Meta(description="Id of the tool call; also names the request.")]
+    name: Annotated[str, Meta(description="Name of the tool.")]
+    arguments: Annotated[str, Meta(description="Arguments as JSON text.")]
+    summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
+    reason: Annotated[str, Meta(description="Why it is asked.")] = ""
+
+
+class ApprovalAnswered(Event, frozen=True, kw_only=True):
+    """A request was answered, by a person or because nobody could be asked."""
+
+    topic: ClassVar[str] = "agent.approval.answered"
+
+    call_id: Annotated[str, Meta(description="Id of the tool call.")]
+    answer: Annotated[Literal["once", "session", "deny"], Meta(description="What may happen.")]
+    by: Annotated[str, Meta(description="Surface that answered; `nobody` when there was none to ask.")] = ""
+
+
+class MessageDelta(Event, frozen=True, kw_only=True):
+    """More of the reply that is being written."""
+
+    topic: ClassVar[str] = "agent.message.delta"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    text: Annotated[str, Meta(description="The next piece.")]
+
+
+class ReasoningDelta(Event, frozen=True, kw_only=True):
+    """More of the model's thinking."""
+
+    topic: ClassVar[str] = "agent.reasoning.delta"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    text: Annotated[str, Meta(description="The next piece.")]
+
+
+class ToolGenerating(Event, frozen=True, kw_only=True):
+    """The model began to write a tool call."""
+
+    topic: ClassVar[str] = "agent.tool.generating"
+    durable: ClassVar[bool] = False
+
+    call_id: Annotated[str, Meta(description="Id of the tool call, if the provider gave one already.")]
+    name: Annotated[str, Meta(description="Name of the tool.")]
+
+
+class ToolProgress(Event, frozen=True, kw_only=True):
+    """A running tool has something to show."""
+
+    topic: ClassVar[str] = "agent.tool.progress"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    call_id: Annotated[str, Meta(description="Id of the tool call.")]
+    text: Annotated[str, Meta(description="New output.")]
 
 
 class RecursionStopped(Event, frozen=True, kw_only=True):

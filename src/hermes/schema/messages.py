@@ -45,6 +45,12 @@ class UserMessage(Event, frozen=True, kw_only=True):
 
     text: Annotated[str, Meta(description="What the person wrote.")]
     images: Annotated[tuple[Image, ...], Meta(description="Pictures that came with it.")] = ()
+    delivery: Annotated[
+        Literal["queue", "steer"], Meta(description="Wait for the running turn to end, or go into it.")
+    ] = "queue"
+    origin: Annotated[
+        Literal["user", "hermes"], Meta(description="`hermes` for a nudge that Hermes itself gave the model.")
+    ] = "user"
 
 
 class AssistantMessage(Event, frozen=True, kw_only=True):

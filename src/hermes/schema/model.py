@@ -1,18 +1,11 @@
 """What a model is asked and what it streams back. Adapters speak the wire formats; everybody else speaks this."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from hermes.schema.messages import AssistantMessage, Message
-
-
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as a model sees it. `parameters` is a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
+from hermes.schema.tools import ToolSpec as ToolSpec
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
