@@ -64,11 +64,14 @@ class _Splice:
             return self._append(path, value) if not self.text.strip() or self._only_comments() else None
         node, parent, key = self.root, self.root, None
         for depth, name in enumerate(path):
-            if not isinstance(node, MappingNode) or node.flow_style or node.anchor or not node.value:
-                return self._fill(key, parent, path[depth:], value) if _is_null(node) and key is not None else None
+            if _is_null(node) and key is not None:
+                return self._fill(key, parent, path[depth:], value)
+            if not isinstance(node, MappingNode) or node.anchor:
+                return None
             entry = _entry(node, name)
             if entry is None:
-                return self._insert(node, path[depth:], value)
+                insert = self._insert_flow if node.flow_style else self._insert
+                return insert(node, path[depth:], value)
             parent, key, node = node, entry[0], entry[1]
         return None if key is None else self._overwrite(key, node, parent, value)
 
@@ -77,7 +80,7 @@ class _Splice:
         key: Node | None = None
         parent = node
         for name in path:
-            if not isinstance(node, MappingNode) or node.flow_style:
+            if not isinstance(node, MappingNode):
                 return None
             entry = _entry(node, name)
             if entry is None:
@@ -85,6 +88,8 @@ class _Splice:
             parent, (key, node) = node, entry
         if key is None or node is None or parent is None or node.anchor:
             return None
+        if isinstance(parent, MappingNode) and parent.flow_style:
+            return self._remove_flow(parent, key, node)
         start = self._line_start(key.start_mark.index)
         if self.text[start : key.start_mark.index].strip(" "):
             return None
@@ -124,6 +129,26 @@ class _Splice:
             return None
         end = self._content_end(last, key, node)
         return self._put(self._line_end(end), self._block(path, value, node.start_mark.column))
+
+    def _insert_flow(self, node: MappingNode, path: tuple[str, ...], value: object) -> str | None:
+        """Add a key to `{a: 1}`, after the last one."""
+        if len(path) > 1:
+            return None
+        entry = f"{scalar(path[0])}: {scalar(value)}"
+        if not node.value:
+            return self.text[: node.start_mark.index] + f"{{{entry}}}" + self.text[node.end_mark.index :]
+        at = node.value[-1][1].end_mark.index
+        return f"{self.text[:at]}, {entry}{self.text[at:]}"
+
+    def _remove_flow(self, parent: MappingNode, key: Node, node: Node) -> str:
+        """Remove a key from `{a: 1, b: 2}` with the comma that belongs to it."""
+        place = next(index for index, pair in enumerate(parent.value) if pair[0] is key)
+        start, end = key.start_mark.index, node.end_mark.index
+        if place > 0:
+            start = parent.value[place - 1][1].end_mark.index
+        elif len(parent.value) > 1:
+            end = parent.value[1][0].start_mark.index
+        return self.text[:start] + self.text[end:]
 
     def _append(self, path: tuple[str, ...], value: object) -> str:
         column = self.root.start_mark.column if isinstance(self.root, MappingNode) else 0
