@@ -13,6 +13,7 @@ HermesError                    something a person should read: what happened, wh
 │   ├── LeaseLost              this process no longer runs this session; nothing was written
 │   └── ImportRejected         a file that can't be imported; nothing was imported
 ├── ModelError                 a model call failed, after whatever retries were allowed
+├── ToolFailed                 a tool could not do what was asked, in words the model can use
 └── UsageError                 the command line asked for something that does not exist (exit code 2)
 """
 
@@ -62,6 +63,10 @@ class ModelError(HermesError):
         self.fall_back = fall_back
         self.retry_after = retry_after
         self.status = status
+
+
+class ToolFailed(HermesError):
+    """A tool could not do what was asked."""
 
 
 class StoreError(HermesError):

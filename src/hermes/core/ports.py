@@ -1,10 +1,17 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
+import msgspec
+
+from hermes.core.plan import Effect
+from hermes.schema.event import Event
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested
 from hermes.schema.model import ModelEvent, ModelRequest
+from hermes.schema.tools import ToolResult, ToolSpec
 
 
 class Clock(Protocol):
@@ -27,3 +34,68 @@ class Model(Protocol):
     name: str
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+
+class Ids(Protocol):
+    """Names for new things. Passed in, so that tests decide them."""
+
+    def session(self) -> str: ...
+
+    def turn(self) -> str: ...
+
+
+class Journal(Protocol):
+    """The session as a running turn writes it."""
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        """Appends to the log, all or none, then publishes. Returns the rows' `seq`, once they are on disk."""
+        ...
+
+    def show(self, event: Event) -> None:
+        """Publishes a transient event."""
+        ...
+
+
+class ToolContext(msgspec.Struct, frozen=True):
+    """What a tool may know of the call it serves."""
+
+    call_id: str
+    session: str
+    cwd: Path
+    show: Callable[[str], None]
+    """Shows output while the tool runs."""
+
+
+class Tool(Protocol):
+    """Something the model can do."""
+
+    spec: ToolSpec
+    effect: Effect
+
+    def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
+        """Files a call would touch, absolute."""
+        ...
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Does it. Cancelling stops everything it started. Raises ToolFailed with a sentence the model can use."""
+        ...
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What the policy says of a call; `summary` tells a person exactly what would happen."""
+
+    verdict: Literal["allow", "ask", "forbid"]
+    summary: str = ""
+    reason: str = ""
+
+
+class Policy(Protocol):
+    """Decides about every call before it runs."""
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision: ...
+
+
+class Approvals(Protocol):
+    """Puts a question to whoever can answer; denies when nobody can."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered: ...

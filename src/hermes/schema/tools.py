@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from hermes.schema.messages import Image
+
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as a model sees it. `parameters` is a JSON Schema object."""
@@ -11,3 +13,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     parameters: dict[str, Any]
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool call came to: what the model reads, and whether it worked."""
+
+    text: str
+    ok: bool = True
+    images: tuple[Image, ...] = ()

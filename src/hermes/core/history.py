@@ -1,0 +1,78 @@
+"""The conversation as a model sees it, made from the log row by row.
+
+The same rows always give the same messages, and a new row only ever adds at the end: the bytes sent for one request
+begin the bytes of the next. What a person says enters where a turn took it in, not where it was typed; results follow
+their call, in the order of the calls.
+"""
+
+from hermes.schema.event import Event
+from hermes.schema.events import SessionPrompted, Steered, ToolStarted, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+
+
+class History:
+    """What was said so far, what waits to be said, and what a crash left open."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.waiting: dict[int, UserMessage] = {}
+        self.open_calls: dict[str, ToolCall] = {}
+        self.started_calls: set[str] = set()
+        self.open_turn = ""
+        self.prompt: SessionPrompted | None = None
+        self._results: dict[str, ToolFinished] = {}
+
+    def add(self, seq: int, event: Event | None, turn: str = "") -> None:
+        """Takes in the next row."""
+        match event:
+            case UserMessage(origin="user"):
+                self.waiting[seq] = event
+            case UserMessage():
+                self.messages.append(event)
+            case TurnStarted(inputs=inputs):
+                self.open_turn = turn
+                self._deliver(inputs)
+            case Steered(inputs=inputs):
+                self._deliver(inputs)
+            case AssistantMessage():
+                self._said(event)
+            case ToolStarted(call_id=call_id):
+                self.started_calls.add(call_id)
+            case ToolFinished():
+                self._finished(event)
+            case SessionPrompted():
+                self.prompt = event
+            case TurnEnded():
+                self.open_turn = ""
+            case _:
+                pass
+
+    def steers(self) -> tuple[int, ...]:
+        """Messages that want to go into the running turn."""
+        return tuple(seq for seq, message in self.waiting.items() if message.delivery == "steer")
+
+    def _deliver(self, inputs: tuple[int, ...]) -> None:
+        for seq in inputs:
+            message = self.waiting.pop(seq, None)
+            if message is not None:
+                self.messages.append(message)
+
+    def _said(self, message: AssistantMessage) -> None:
+        if message.text or message.tool_calls:
+            self.messages.append(message)
+        self.open_calls = {call.id: call for call in message.tool_calls}
+        self._results = {}
+        self.started_calls = set()
+
+    def _finished(self, result: ToolFinished) -> None:
+        if self.open_calls.get(result.call_id) is None:
+            return
+        self._results[result.call_id] = result
+        if len(self._results) == len(self.open_calls):
+            self.messages += [self._results[call_id] for call_id in self.open_calls]
+            self.open_calls = {}
+            self._results = {}
+
+    def unfinished(self) -> list[ToolCall]:
+        """Calls without a result, in order."""
+        return [call for call_id, call in self.open_calls.items() if call_id not in self._results]

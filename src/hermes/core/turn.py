@@ -1,0 +1,199 @@
+"""One turn: ask the model, run what it calls, and again, until an answer, a cap, an interrupt or an error.
+
+The turn belongs to its session: it knows nothing of who watches. All it does is written to the journal.
+"""
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+from hermes.core.budget import Budget, BudgetSpent, estimate_tokens
+from hermes.core.calls import CallRunner, Unusable, finished
+from hermes.core.history import History
+from hermes.core.ports import Journal, Model
+from hermes.core.reply import Judge, Verdict
+from hermes.errors import ModelError
+from hermes.schema.events import (
+    MessageDelta,
+    ModelRetried,
+    ReasoningDelta,
+    ReplyRejected,
+    Steered,
+    ToolGenerating,
+    TurnEnd,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.model import Finished, ModelRequest, Retrying, TextDelta, ToolCallStarted
+from hermes.schema.model import ReasoningDelta as Thought
+
+_GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
+
+
+class Turn:
+    """A turn's circumstances and its state, so that an interrupt at any point can be closed properly."""
+
+    def __init__(self, *, session: str, cwd: Path, journal: Journal, history: History, budget: Budget) -> None:
+        self.session = session
+        self.cwd = cwd
+        self.journal = journal
+        self.history = history
+        self.budget = budget
+        self.interrupted = asyncio.Event()
+        self.partial: list[str] = []
+
+    def interrupt(self) -> None:
+        """Ends the turn as soon as possible; what was streamed is kept."""
+        self.interrupted.set()
+
+
+class NativeRuntime:
+    """Runs turns with a model and tools of our own."""
+
+    name = "native"
+
+    def __init__(
+        self, model: Model, calls: CallRunner, *, max_steps: int, max_output_tokens: int | None = None
+    ) -> None:
+        self._model = model
+        self._calls = calls
+        self._max_steps = max_steps
+        self._max_output = max_output_tokens
+
+    async def run(self, turn: Turn) -> TurnEnded:
+        """The whole turn. Returns how it ended; the caller records that."""
+        work = asyncio.ensure_future(self._work(turn))
+        stop = asyncio.ensure_future(turn.interrupted.wait())
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            work.cancel()
+            await asyncio.wait({work}, timeout=_GRACE)
+            await self._close(turn)
+            return _ended(turn, "interrupted")
+        finally:
+            stop.cancel()
+            work.cancel()
+
+    async def _work(self, turn: Turn) -> TurnEnded:
+        judge = Judge()
+        for _ in range(self._max_steps):
+            await _take_steers(turn)
+            try:
+                message = await self._ask(turn)
+            except ModelError as error:
+                return _ended(turn, "failed", " ".join(part for part in (error.message, error.hint) if part))
+            except BudgetSpent as error:
+                return _ended(turn, "budget", f"{error.message} {error.hint}")
+            verdict = judge.judge(message)
+            if verdict.kind == "calls":
+                verdict = await self._run_calls(turn, message, judge)
+            else:
+                await _note(turn, message, verdict)
+            if verdict.kind == "end":
+                return _ended(turn, verdict.end, verdict.detail)
+            if verdict.kind == "answer" and not turn.history.steers():
+                return _ended(turn, "done")
+        return _ended(turn, "budget", f"stopped after {self._max_steps} steps (budget.max_steps)")
+
+    async def _ask(self, turn: Turn) -> AssistantMessage:
+        """One model call, streamed to whoever watches."""
+        turn.partial = []
+        async with aclosing(self._model.stream(self._request(turn))) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                match event:
+                    case TextDelta(text=text):
+                        turn.partial.append(text)
+                        turn.journal.show(MessageDelta(text=text))
+                    case Thought(text=text):
+                        turn.journal.show(ReasoningDelta(text=text))
+                    case ToolCallStarted():
+                        turn.journal.show(ToolGenerating(call_id=event.id, name=event.name))
+                    case Retrying():
+                        turn.partial = []
+                        await turn.journal.record(_retried(event))
+                    case Finished(message=message):
+                        turn.budget.spend(message.usage)
+                        return message
+        raise ModelError("the model's stream ended without an end", reason="malformed")
+
+    def _request(self, turn: Turn) -> ModelRequest:
+        prompt = turn.history.prompt
+        system = prompt.system if prompt else ()
+        tools = prompt.tools if prompt else ()
+        room = turn.budget.room(_input_size(turn.history, system))
+        limits = [limit for limit in (room, self._max_output) if limit is not None]
+        return ModelRequest(
+            system=system,
+            messages=tuple(turn.history.messages),
+            tools=tools,
+            max_output_tokens=min(limits, default=None),
+            cache_key=turn.session,
+        )
+
+    async def _run_calls(self, turn: Turn, message: AssistantMessage, judge: Judge) -> Verdict:
+        prepared = self._calls.prepare(message.tool_calls)
+        turn.partial = []
+        await self._calls.run(turn.journal, prepared, (message,), session=turn.session, cwd=turn.cwd)
+        unusable = [item for item in prepared if isinstance(item, Unusable)]
+        for fault in ("bad_arguments", "unknown_tool"):
+            if not any(item.fault == fault for item in unusable):
+                judge.worked(fault)
+        verdict = Verdict("calls")
+        for item in unusable[:1]:
+            verdict = judge.fault(item.fault, f"{item.call.name}: {item.detail}")
+            await turn.journal.record(ReplyRejected(reason=item.fault, detail=verdict.detail))
+        return verdict
+
+    async def _close(self, turn: Turn) -> None:
+        """After an interrupt: keeps what was streamed and gives every open call a result."""
+        if turn.partial:
+            text = "".join(turn.partial)
+            reply = AssistantMessage(
+                text=text, finish="interrupted", provider=self._model.provider, model=self._model.name
+            )
+            await turn.journal.record(reply)
+        for call in turn.history.unfinished():
+            started = call.id in turn.history.started_calls
+            text = "Interrupted while it ran; what it had done by then remains." if started else "Not run: interrupted."
+            await turn.journal.record(finished(call, text, ok=False))
+
+
+async def _take_steers(turn: Turn) -> None:
+    if inputs := turn.history.steers():
+        await turn.journal.record(Steered(inputs=inputs))
+
+
+async def _note(turn: Turn, message: AssistantMessage, verdict: Verdict) -> None:
+    """Records a reply that runs no calls, what was wrong with it, and what the model is told."""
+    turn.partial = []
+    rejected = [ReplyRejected(reason=verdict.fault, detail=verdict.detail)] if verdict.fault else []
+    refused = [finished(call, verdict.refuse_calls, ok=False) for call in message.tool_calls if verdict.refuse_calls]
+    nudge = [UserMessage(text=verdict.nudge, origin="hermes")] if verdict.nudge and verdict.kind == "again" else []
+    await turn.journal.record(message, *rejected, *refused, *nudge)
+
+
+def _ended(turn: Turn, reason: TurnEnd, detail: str = "") -> TurnEnded:
+    return TurnEnded(reason=reason, detail=detail, usage=turn.budget.used)
+
+
+def _retried(event: Retrying) -> ModelRetried:
+    return ModelRetried(
+        reason=event.reason,
+        detail=event.detail,
+        attempt=event.attempt,
+        delay=event.delay,
+        provider=event.provider,
+        model=event.model,
+    )
+
+
+def _input_size(history: History, system: tuple[str, ...]) -> int:
+    """About how many tokens the next request has: what was counted last, and a guess for what came since."""
+    characters = 0
+    for message in reversed(history.messages):
+        if isinstance(message, AssistantMessage) and message.usage:
+            return message.usage.input_tokens + message.usage.output_tokens + estimate_tokens(characters)
+        characters += len(message.text)
+    return estimate_tokens(characters + sum(map(len, system)))
