@@ -103,12 +103,14 @@ def read_text(path: Path) -> str | None:
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         _require_small_file(path, os.fstat(handle))
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as file:
             content = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        os.close(handle)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -24,7 +24,7 @@ COMMANDS = (
 
 EXAMPLES = (
     ("hermes doctor", "is everything in order?"),
-    ("hermes config show", "every setting and where it comes from"),
+    ("hermes config show", "every setting and its origin"),
     ("hermes config set store.busy_timeout 10", "change one setting"),
     ("hermes config set OPENAI_API_KEY", "store a secret; it is asked for"),
 )

@@ -2,9 +2,11 @@
 
 import argparse
 import difflib
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from hermes.errors import UsageError
+
+_P = TypeVar("_P", bound=argparse.ArgumentParser)
 
 # typing.override is newer than the Python we support; each override says so to the type checker.
 
@@ -56,9 +58,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"there is no {str(value)!r}; {what}")
 
 
-def add_action(
-    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
-) -> argparse.ArgumentParser:
+def add_action(actions: "argparse._SubParsersAction[_P]", name: str, summary: str) -> _P:
     """Add a subcommand whose one-line summary is also the description in its own help."""
     return actions.add_parser(name, help=summary, description=sentence(summary))
 

@@ -1,0 +1,53 @@
+"""Colour only where it is wanted; nothing in a value can drive the terminal."""
+
+import io
+
+import pytest
+
+from hermes.surfaces.cli.style import FAIL, OK, Style, columns, printable, wants_color
+
+
+class Terminal(io.StringIO):
+    def __init__(self, *, tty: bool) -> None:
+        super().__init__()
+        self.tty = tty
+
+    # pyrefly: ignore[missing-override-decorator]
+    def isatty(self) -> bool:
+        return self.tty
+
+
+@pytest.mark.parametrize(
+    ("tty", "environ", "color", "wanted"),
+    [
+        (True, {}, "auto", True),
+        (False, {}, "auto", False),
+        (True, {"NO_COLOR": "1"}, "auto", False),
+        (True, {"NO_COLOR": ""}, "auto", True),
+        (True, {"TERM": "dumb"}, "auto", False),
+        (True, {}, "never", False),
+        (False, {"NO_COLOR": "1"}, "always", True),
+    ],
+)
+def test_colour_follows_the_setting_then_the_terminal(
+    *, tty: bool, environ: dict[str, str], color: str, wanted: bool
+) -> None:
+    assert wants_color(Terminal(tty=tty), environ, color) is wanted
+
+
+def test_a_style_that_is_off_changes_nothing() -> None:
+    off, on = Style(enabled=False), Style(enabled=True)
+    assert [off.bold("x"), off.dim("x"), off.red("x"), off.green("x"), off.yellow("x"), off.status(OK)] == [
+        *"xxxxx",
+        "ok  ",
+    ]
+    assert on.status(FAIL) == "\x1b[31mfail\x1b[0m"
+    assert on.bold("") == ""
+
+
+def test_control_characters_become_visible() -> None:
+    assert printable("plain ✓ 天气\n\x1b[31mred\x07\r\u202e") == "plain ✓ 天气\n\\x1b[31mred\\x07\\r\\u202e"
+
+
+def test_columns_line_up() -> None:
+    assert columns([("a", "bbb", ""), ("aaa", "b", "c")]) == ["  a    bbb", "  aaa  b    c"]
