@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the reader of our output went away.
 """
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -12,6 +13,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.surfaces.cli.commands import COMMANDS, EXAMPLES, Command
 from hermes.surfaces.cli.parser import Parser, sentence
 
+_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # printing may fail with these at any moment
 FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 
@@ -21,7 +23,6 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments[:1]
     try:
         code = _dispatch(arguments[1:] if debug else arguments)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as stop:  # argparse, after printing help
@@ -32,7 +33,8 @@ def run(arguments: list[str]) -> int:
         return output_failed(error)
     except Exception as error:  # noqa: BLE001 - the boundary of the process
         return _unexpected(error, debug=debug)
-    return code
+    failure = _output_error()
+    return code if failure is None else output_failed(failure)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -132,9 +134,9 @@ def _explain(error: HermesError) -> int:
 def _unexpected(error: Exception, *, debug: bool) -> int:
     from hermes.settings.load import environment
 
-    failure = _output_error()
-    if failure is not None:
-        return output_failed(failure)
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
+        return output_failed(error)
+    _output_error()
     if debug or environment().get("HERMES_DEBUG", "") not in {"", "0"}:
         import traceback
 
@@ -143,6 +145,7 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     _say(
         f"Something unexpected went wrong: {type(error).__name__}{': ' + what if what else ''}",
         "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where.",
+        styled=False,  # whatever broke may break the style too
     )
     return FAILED
 
@@ -156,10 +159,10 @@ def _output_error() -> OSError | None:
     return None
 
 
-def _say(message: str, hint: str) -> None:
-    from hermes.surfaces.cli.style import printable, stderr_style
+def _say(message: str, hint: str, *, styled: bool = True) -> None:
+    from hermes.surfaces.cli.style import Style, printable, stderr_style
 
-    style = stderr_style()
+    style = stderr_style() if styled else Style(enabled=False)
     try:
         print(style.red("hermes:"), printable(message), file=sys.stderr)
         if hint:

@@ -1,0 +1,147 @@
+"""The installed `hermes`: version, help, errors and exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERMES = Path(sys.executable).with_name("hermes")
+FORBIDDEN_AT_VERSION = {"argparse", "asyncio", "msgspec", "re", "typing", "pathlib", "apsw", "ruamel", "yaml12", "json"}
+FORBIDDEN_IN_COMMANDS = {"asyncio", "rich", "httpx2", "dataclasses", "prompt_toolkit", "ruamel.yaml"}
+
+
+def environ(home: Path, **extra: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    return {**kept, "HERMES_HOME": str(home), **extra}
+
+
+def hermes(home: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HERMES, *arguments], env=environ(home, **extra), capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def modules_after(arguments: list[str], home: Path) -> set[str]:
+    code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+from hermes.surfaces.cli import main
+code = main(sys.argv[1:])
+print(code, *sys.modules, file=sys.stderr)
+"""
+    command = [sys.executable, "-S", "-c", code, *arguments]
+    done = subprocess.run(command, env=environ(home), capture_output=True, text=True, timeout=60, check=True)
+    status, *modules = done.stderr.split()
+    assert status == "0"
+    return set(modules)
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_loads_almost_nothing(tmp_path: Path, option: str) -> None:
+    assert hermes(tmp_path, option).stdout.startswith("hermes 0.")
+    assert not modules_after([option], tmp_path) & FORBIDDEN_AT_VERSION
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["doctor"], ["config", "show"], ["config", "path"]])
+def test_small_commands_load_no_heavy_library(tmp_path: Path, arguments: list[str]) -> None:
+    assert not modules_after(arguments, tmp_path) & FORBIDDEN_IN_COMMANDS
+
+
+def test_the_version_costs_little_more_than_python_itself(tmp_path: Path) -> None:
+    def cost(command: list[str | Path]) -> float:
+        costs: list[float] = []
+        for _ in range(7):
+            before = os.times()
+            subprocess.run(command, env=environ(tmp_path), capture_output=True, timeout=60, check=True)
+            after = os.times()
+            costs.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        return min(costs)
+
+    # os.times counts in hundredths of a second, so the margin is a few of those.
+    assert cost([HERMES, "--version"]) <= cost([sys.executable, "-c", "import re"]) + 0.03
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+def test_the_overview_is_printed(tmp_path: Path, arguments: list[str]) -> None:
+    done = hermes(tmp_path, *arguments)
+    assert done.returncode == 0
+    assert "Usage: hermes" in done.stdout
+    assert "config" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
+    assert hermes(tmp_path, "help", "doctor").stdout == hermes(tmp_path, "doctor", "--help").stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["confg"], "hermes: There is no command 'confg'.\nDid you mean: hermes config?\n"),
+        (["qqq"], "hermes: There is no command 'qqq'.\nSee all with: hermes --help\n"),
+        (["--verson"], "hermes: There is no option '--verson'.\nDid you mean: hermes --version?\n"),
+        (
+            ["config"],
+            "hermes: hermes config: the following arguments are required: ACTION\nSee: hermes config --help\n",
+        ),
+    ],
+)
+def test_wrong_usage_exits_2_with_a_suggestion(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = hermes(tmp_path, *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_an_argument_can_not_drive_the_terminal(tmp_path: Path) -> None:
+    assert "\x1b" not in hermes(tmp_path, "\x1b[31mred").stderr
+    assert "\x1b" not in hermes(tmp_path, "config", "get", "\x1b[31mred").stderr
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["config", "show"]])
+def test_a_reader_that_went_away_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [HERMES, *arguments], env=environ(tmp_path), stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["config", "show"]])
+def test_output_that_can_not_be_written_fails(tmp_path: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [HERMES, *arguments], env=environ(tmp_path), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "hermes: The output can't be written (no space left on device).\n"
+
+
+def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
+    command = f'exec "{HERMES}" config show >&-'
+    done = subprocess.run(["sh", "-c", command], env=environ(tmp_path), stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_colour_is_for_those_who_want_it(tmp_path: Path) -> None:
+    assert "\x1b" not in hermes(tmp_path, "--help").stdout
+    assert "\x1b[1m" in hermes(tmp_path, "--help", HERMES_DISPLAY_COLOR="always").stdout
+    assert "\x1b" in hermes(tmp_path, "nope", HERMES_DISPLAY_COLOR="always").stderr
+    (tmp_path / "config.yaml").write_text("display: {color: always}\n")
+    assert "\x1b[1m" in hermes(tmp_path, "--help").stdout
+
+
+@pytest.mark.parametrize(("before", "extra"), [([], {}), (["--debug"], {}), ([], {"HERMES_DEBUG": "1"})])
+def test_an_unexpected_error_is_short_unless_asked(tmp_path: Path, before: list[str], extra: dict[str, str]) -> None:
+    broken = tmp_path / "broken"
+    (broken / "ruamel").mkdir(parents=True)
+    (broken / "ruamel" / "__init__.py").write_text("raise ZeroDivisionError('boom')\n")
+    (tmp_path / "config.yaml").write_text("nope: 1\n")
+    done = hermes(tmp_path, *before, "config", "check", PYTHONPATH=str(broken), **extra)
+    assert done.returncode == 1
+    assert "hermes: Something unexpected went wrong: ZeroDivisionError: boom" in done.stderr
+    assert ("Traceback" in done.stderr) is bool(before or extra)
