@@ -112,9 +112,7 @@ class CallRunner:
             call_id=item.call.id, name=item.call.name, arguments=item.call.arguments, summary=summary, reason=reason
         )
         await journal.record(request)
-        answer = await self._approvals.ask(request)
-        await journal.record(answer)
-        return answer
+        return await self._approvals.ask(request)
 
     def _prepare(self, call: ToolCall) -> Ready | Unusable:
         tool = self._tools.get(call.name)

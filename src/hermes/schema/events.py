@@ -34,7 +34,7 @@ class SessionTitled(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("title",)
 
     title: Annotated[str, Meta(description="The new title; empty removes it.")]
-    by: Annotated[Literal["user", "model"], Meta(description="Who chose it.")] = "user"
+    by: Annotated[Literal["user", "model", "hermes"], Meta(description="Who chose it.")] = "user"
 
 
 class SessionImported(Event, frozen=True, kw_only=True):

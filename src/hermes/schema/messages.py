@@ -26,7 +26,10 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens and money of one model call, as the provider counted them; `cost_usd` is None for an unknown price."""
+    """Tokens and money of one model call, as the provider counted them; `cost_usd` is None for an unknown price.
+
+    `input_tokens` is everything that was read, cached or not; `output_tokens` everything written, thinking included.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -58,7 +61,7 @@ class AssistantMessage(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "agent.message.assistant"
     role: ClassVar[Role | None] = "assistant"
-    sensitive: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_calls")
+    sensitive: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_calls", "opaque")
 
     text: Annotated[str, Meta(description="The reply.")] = ""
     reasoning: Annotated[str, Meta(description="Thinking the provider showed.")] = ""
@@ -67,6 +70,9 @@ class AssistantMessage(Event, frozen=True, kw_only=True):
     provider: Annotated[str, Meta(description="Who answered.")] = ""
     model: Annotated[str, Meta(description="Which model answered.")] = ""
     usage: Annotated[Usage | None, Meta(description="Tokens and money of this call.")] = None
+    opaque: Annotated[
+        str, Meta(description="JSON that the provider wants back byte for byte: signatures, encrypted thinking.")
+    ] = ""
 
 
 class ToolFinished(Event, frozen=True, kw_only=True):

@@ -1,0 +1,197 @@
+"""Runs one session in this process: takes the lease, settles what a crash left, runs a turn for whatever was said, and
+listens to what other processes write into the log."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.approvals import Desk, SessionApprovals
+from hermes.app.journal import SessionJournal
+from hermes.core.budget import Budget
+from hermes.core.calls import finished
+from hermes.core.ports import Approvals, Ids
+from hermes.core.runtime import Runtime
+from hermes.core.turn import Turn
+from hermes.errors import HermesError, SessionBusy, StoreError
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    InterruptRequested,
+    SessionPrompted,
+    SessionTitled,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import UserMessage
+from hermes.store import Store
+from hermes.store.leases import TTL, Lease
+from hermes.store.row import Row
+
+log = logging.getLogger("hermes.app")
+
+_LISTEN = 0.15  # seconds between looks at what other processes wrote
+_UNKNOWN = (
+    "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
+)
+_NEVER = "Not run: the process ended before it began."
+
+
+class Workshop(msgspec.Struct, frozen=True):
+    """What a runner works with."""
+
+    store: Store
+    ids: Ids
+    desk: Desk
+    runtime: Callable[[Approvals, Path], Runtime]
+    prompt: Callable[[Path], SessionPrompted]
+    budget: Callable[[str], Budget]
+    publish: Callable[[Row], None]
+    show: Callable[[str, str, Event], None]
+    """Publishes a transient event of a session and turn."""
+
+
+class Runner:
+    """One session at work."""
+
+    def __init__(self, workshop: Workshop, session: str) -> None:
+        self._shop = workshop
+        self._journal: SessionJournal | None = None
+        self._turn: Turn | None = None
+        self.session = session
+        self.ended: TurnEnded | None = None
+
+    @property
+    def journal(self) -> SessionJournal | None:
+        """The journal, while this process holds the session."""
+        return self._journal
+
+    def interrupt(self) -> bool:
+        """Stops the running turn; False when there is none here."""
+        if self._turn is None:
+            return False
+        self._turn.interrupt()
+        return True
+
+    async def run(self) -> None:
+        """Works until nothing waits any more. When another process has the session, waits until it has done it."""
+        lease = await self._take()
+        if lease is None:
+            lease = await self._outwait()
+        if lease is None:
+            return
+        self._journal = journal = self._read(lease)
+        helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
+        try:
+            await self._settle(journal)
+            while journal.history.waiting:
+                await self._run_turn(journal)
+        finally:
+            self._journal = None  # without a pause after the last look at what waits: nothing slips in between
+            for helper in helpers:
+                helper.cancel()
+            await asyncio.to_thread(self._shop.store.leases.release, journal.lease)
+
+    async def _take(self) -> Lease | None:
+        try:
+            return await asyncio.to_thread(self._shop.store.leases.acquire, self.session)
+        except SessionBusy as busy:
+            log.info("%s", busy)
+            return None
+
+    async def _outwait(self) -> Lease | None:
+        """Follows the process that has the session, until it has answered everything or is gone."""
+        follower = self._read(Lease(self.session, "", 0, 0.0))
+        while follower.history.waiting:
+            await asyncio.sleep(_LISTEN)
+            for row in follower.foreign():
+                self._shop.publish(row)
+            if lease := await self._take():
+                return lease
+        return None
+
+    def _read(self, lease: Lease) -> SessionJournal:
+        shop = self._shop
+        journal = SessionJournal(shop.store, self.session, lease, publish=shop.publish, show=self._show)
+        journal.load()
+        return journal
+
+    async def _settle(self, journal: SessionJournal) -> None:
+        """The crash rule: a turn without an end is closed, and no call is run again."""
+        if not journal.history.open_turn:
+            return
+        journal.turn = journal.history.open_turn
+        started = journal.history.started_calls
+        results = [
+            finished(call, _UNKNOWN if call.id in started else _NEVER, ok=False)
+            for call in journal.history.unfinished()
+        ]
+        detail = "the process ended in the middle of the turn; everything saved until then is here"
+        await journal.record(*results, TurnEnded(reason="crashed", detail=detail))
+
+    async def _run_turn(self, journal: SessionJournal) -> None:
+        shop = self._shop
+        info = shop.store.sessions.find(self.session)
+        cwd = Path(info.cwd or ".")
+        approvals = SessionApprovals(shop.desk, journal)
+        runtime = shop.runtime(approvals, cwd)
+        journal.turn = shop.ids.turn()
+        opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
+        await journal.record(*opening, TurnStarted(inputs=tuple(journal.history.waiting), runtime=runtime.name))
+        self._turn = Turn(
+            session=self.session,
+            cwd=cwd,
+            journal=journal,
+            history=journal.history,
+            budget=shop.budget(self.session),
+        )
+        ended = await self._to_the_end(runtime, self._turn)
+        self._turn = None
+        titled = [] if info.title else [SessionTitled(title=_title(journal), by="hermes")]
+        await journal.record(ended, *titled)
+        self.ended = ended
+
+    async def _to_the_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
+        """The boundary of a turn: whatever goes wrong in it ends it, with words."""
+        try:
+            return await runtime.run(turn)
+        except StoreError:
+            raise
+        except HermesError as error:
+            return TurnEnded(reason="failed", detail=f"{error.message} {error.hint}".strip(), usage=turn.budget.used)
+        except Exception as error:
+            log.exception("turn of session %s failed", self.session)
+            return TurnEnded(reason="failed", detail=f"{type(error).__name__}: {error}", usage=turn.budget.used)
+
+    async def _keep(self, lease: Lease) -> None:
+        """The heartbeat."""
+        while True:
+            await asyncio.sleep(TTL / 3)
+            await asyncio.to_thread(self._shop.store.leases.renew, lease)
+
+    async def _listen(self, journal: SessionJournal) -> None:
+        """Acts on what other processes write: interrupts, answers; messages are in the history already."""
+        while True:
+            await asyncio.sleep(_LISTEN)
+            for row in journal.foreign():
+                self._shop.publish(row)
+                match row.event:
+                    case InterruptRequested():
+                        self.interrupt()
+                    case ApprovalAnswered() as answer:
+                        self._shop.desk.resolve(self.session, answer)
+                    case _:
+                        pass
+
+    def _show(self, event: Event) -> None:
+        turn = self._journal.turn if self._journal else ""
+        self._shop.show(self.session, turn, event)
+
+
+def _title(journal: SessionJournal) -> str:
+    """The first words that were said."""
+    first = next((message.text for message in journal.history.messages if isinstance(message, UserMessage)), "")
+    line = " ".join(first.split())
+    return line if len(line) <= 60 else line[:59].rsplit(" ", 1)[0] + "…"

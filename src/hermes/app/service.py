@@ -1,0 +1,129 @@
+"""The session service: what every surface calls. Submit, steer, interrupt, answer, watch.
+
+When `submit` returns, the words are on disk; the turn that answers them belongs to the session, not to the caller.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from hermes.app.app import App
+from hermes.app.runner import Runner, Workshop
+from hermes.schema.events import ApprovalAnswered, InterruptRequested, TurnEnded
+from hermes.schema.messages import Image, UserMessage
+
+Delivery = Literal["queue", "steer", "interrupt"]
+
+
+class SessionService:
+    """Runs the sessions of this process."""
+
+    def __init__(self, app: App, workshop: Workshop) -> None:
+        self._app = app
+        self._shop = workshop
+        self._runners: dict[str, Runner] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._wanted: set[str] = set()
+
+    async def submit(
+        self, session: str, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
+    ) -> tuple[int, int]:
+        """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
+        kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
+        message = UserMessage(text=text, images=images, delivery=kind)
+        cursor = await self._accept(session, message)
+        if delivery == "interrupt":
+            await self.interrupt(session, by="user")
+        self._start(session)
+        return cursor
+
+    async def interrupt(self, session: str, *, by: str) -> None:
+        """Stops the running turn, wherever it runs. What was queued is still answered."""
+        runner = self._runners.get(session)
+        if runner:
+            runner.interrupt()
+        await self._record(session, InterruptRequested(by=by))
+
+    async def answer(self, session: str, call_id: str, answer: Literal["once", "session", "deny"], *, by: str) -> bool:
+        """Answers an open question of this process; False when it is not open (any more)."""
+        if not self._shop.desk.waits_for(session, call_id):
+            return False
+        answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by)
+        await self._record(session, answered)
+        self._shop.desk.resolve(session, answered)
+        return True
+
+    async def resume(self, session: str) -> None:
+        """Settles what a crash left, and answers what still waits."""
+        self._start(session)
+
+    async def idle(self, session: str) -> TurnEnded | None:
+        """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
+        while task := self._tasks.get(session):
+            await asyncio.shield(task)
+        runner = self._runners.get(session)
+        return runner.ended if runner else None
+
+    async def watch(self, session: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end."""
+        from hermes.events import default_bus
+
+        last = after
+        async with default_bus().stream("**", maxsize=10_000) as live:
+            async for row in _rows(self._app, session, after):
+                yield self._app.envelope(row)
+                last = row.seq
+            async for event in live:
+                if event["type"] == "gap":
+                    yield dict(event)
+                elif event.get("session_id") == session and event.get("seq", last + 1) > last:
+                    last = event.get("seq", last)
+                    yield dict(event)
+
+    async def close(self) -> None:
+        """Interrupts what runs, waits for it to be written down, and stops."""
+        for session, runner in list(self._runners.items()):
+            if runner.interrupt():
+                await asyncio.wait({self._tasks[session]}, timeout=5)
+        for task in list(self._tasks.values()):
+            task.cancel()
+
+    async def _accept(self, session: str, message: UserMessage) -> tuple[int, int]:
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            (seq,) = await runner.journal.record(message)
+            return runner.journal.epoch, seq
+        (row,) = await asyncio.to_thread(self._app.record, session, message)
+        return row.epoch, row.seq
+
+    async def _record(self, session: str, event: InterruptRequested | ApprovalAnswered) -> None:
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            await runner.journal.record(event)
+        else:
+            await asyncio.to_thread(self._app.record, session, event)
+
+    def _start(self, session: str) -> None:
+        """Sees to it that a runner looks at the session after this moment."""
+        runner = self._runners.get(session)
+        if session in self._tasks and runner and runner.journal:
+            return
+        self._wanted.add(session)
+        if session not in self._tasks:
+            self._tasks[session] = asyncio.ensure_future(self._drive(session))
+
+    async def _drive(self, session: str) -> None:
+        try:
+            while session in self._wanted:
+                self._wanted.discard(session)
+                runner = self._runners[session] = Runner(self._shop, session)
+                await runner.run()
+        finally:
+            del self._tasks[session]
+
+
+async def _rows(app: App, session: str, after: int) -> AsyncIterator[Any]:
+    while page := await asyncio.to_thread(app.store.log.events, session, after=after):
+        for row in page:
+            yield row
+        after = page[-1].seq
