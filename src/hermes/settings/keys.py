@@ -105,8 +105,9 @@ def nearest_variable(name: str) -> str | None:
     """The variable most like `name`."""
     import difflib
 
-    known = [*OTHER_VARIABLES, *(key.variable for key in all_keys())]
-    return next(iter(difflib.get_close_matches(name, known, 1, 0.75)), None)
+    known = [variable.removeprefix("HERMES_") for variable in (*OTHER_VARIABLES, *(key.variable for key in all_keys()))]
+    close = difflib.get_close_matches(name.removeprefix("HERMES_"), known, 1, 0.6)
+    return f"HERMES_{close[0]}" if close else None
 
 
 def parse_value(key: Key, text: str) -> object:

@@ -87,7 +87,7 @@ def read_overrides(environ: Mapping[str, str]) -> tuple[dict[tuple[str, ...], ob
         try:
             values[key.path] = parse_value(key, text)
         except SettingsError as error:
-            problems.append(Problem(0, "", f"{key.variable}: {error.message.partition(': ')[2]}"))
+            problems.append(Problem(0, key.variable, error.message.partition(": ")[2].rstrip(".")))
     return values, problems
 
 

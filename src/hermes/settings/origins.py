@@ -40,32 +40,34 @@ def entries(environ: Mapping[str, str], home: Home) -> list[Entry]:
     return found
 
 
-def config_problems(home: Home) -> list[str]:
-    """What is wrong with config.yaml, one line each. SettingsError if it can't be read at all."""
-    return [problem.render(home.config.name) for problem in read_config(home)[1]]
+def config_problems(home: Home) -> list[Problem]:
+    """What is wrong with config.yaml. SettingsError if it can't be read at all."""
+    return read_config(home)[1]
 
 
-def variable_problems(environ: Mapping[str, str]) -> list[str]:
+def variable_problems(environ: Mapping[str, str]) -> list[Problem]:
     """Variables with a value that can't be used."""
-    return [problem.text for problem in read_overrides(environ)[1]]
+    return read_overrides(environ)[1]
 
 
-def variable_warnings(environ: Mapping[str, str]) -> list[str]:
+def variable_warnings(environ: Mapping[str, str]) -> list[Problem]:
     """HERMES_* variables that mean nothing, with the nearest that does."""
-    return [
-        f"{name}: Hermes knows no such variable{f'; did you mean {near}?' if (near := nearest_variable(name)) else ''}"
-        for name in unknown_variables(environ)
-    ]
+    found: list[Problem] = []
+    for name in unknown_variables(environ):
+        near = nearest_variable(name)
+        hint = f"did you mean {near}?" if near else "unset it"
+        found.append(Problem(0, name, "Hermes knows no such variable", hint))
+    return found
 
 
-def secret_problems(home: Home) -> list[str]:
+def secret_problems(home: Home) -> list[Problem]:
     """What is wrong with `.env`. SettingsError if it can't be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
-    problems = [Problem(number, "", line.problem) for number, line in enumerate(lines, 1) if line.problem]
-    found = [problem.render(home.env_file.name) for problem in problems]
+    found = [Problem(number, "", line.problem, "correct it") for number, line in enumerate(lines, 1) if line.problem]
     mode = stat.S_IMODE(home.env_file.stat().st_mode) if home.env_file.exists() else 0
     if mode & 0o077:
-        found.append(f".env can be read by others (mode {mode:04o}); run: chmod 600 '{home.env_file}'")
+        text = f"can be read by others (mode {mode:04o})"
+        found.append(Problem(0, "", text, f"run: chmod 600 '{home.env_file}'"))
     return found
 
 

@@ -27,10 +27,14 @@ class Problem(Struct, frozen=True):
     text: str
     hint: str = ""
 
-    def render(self, name: str) -> str:
-        """`config.yaml:3: store.size: unknown key; did you mean ...?`"""
+    def where(self, name: str) -> str:
+        """`config.yaml:3: store.size: unknown key`"""
         place = f"{name}:{self.line}" if self.line else name
-        return f"{place}: {self.key + ': ' if self.key else ''}{self.text}{'; ' + self.hint if self.hint else ''}"
+        return ": ".join(part for part in (place, self.key, self.text) if part)
+
+    def render(self, name: str) -> str:
+        """The same with what to do: `...; did you mean ...?`"""
+        return self.where(name) + (f"; {self.hint}" if self.hint else "")
 
 
 def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:

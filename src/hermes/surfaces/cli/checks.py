@@ -16,6 +16,7 @@ from msgspec import Struct
 from hermes.errors import HermesError
 from hermes.settings.home import Home
 from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
+from hermes.settings.parse import Problem
 from hermes.surfaces.cli.style import FAIL, OK, WARN
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
@@ -121,31 +122,34 @@ def free_space(site: Site) -> list[Finding]:
 
 
 def config_file(site: Site) -> list[Finding]:
-    to_do = "Correct it with: hermes config edit"
-    try:
-        problems = config_problems(site.home)
-    except HermesError as error:
-        return [Finding("config", FAIL, error.message, error.hint)]
-    if problems:
-        return [Finding("config", FAIL, problem, to_do) for problem in problems]
-    return [Finding("config", OK, "config.yaml" if site.home.config.exists() else "no config.yaml: all defaults")]
+    name, exists = site.home.config.name, site.home.config.exists()
+    found = _problems("config", FAIL, name, lambda: config_problems(site.home))
+    return found or [Finding("config", OK, name if exists else f"no {name}: all defaults")]
 
 
 def secrets_file(site: Site) -> list[Finding]:
-    try:
-        problems = secret_problems(site.home)
-    except HermesError as error:
-        return [Finding("secrets", FAIL, error.message, error.hint)]
-    if not problems:
-        return [Finding("secrets", OK, ".env" if site.home.env_file.exists() else "no .env")]
-    parts = [problem.partition("; run: ") for problem in problems]
-    return [Finding("secrets", FAIL, text, f"Run: {run}" if run else "Correct that line.") for text, _, run in parts]
+    name, exists = site.home.env_file.name, site.home.env_file.exists()
+    found = _problems("secrets", FAIL, name, lambda: secret_problems(site.home))
+    return found or [Finding("secrets", OK, name if exists else f"no {name}")]
 
 
 def variables(site: Site) -> list[Finding]:
-    found = [Finding("environment", FAIL, text, "Correct or unset it.") for text in variable_problems(site.environ)]
-    found += [Finding("environment", WARN, text, "Correct or unset it.") for text in variable_warnings(site.environ)]
+    found = _problems("environment", FAIL, "", lambda: variable_problems(site.environ))
+    found += _problems("environment", WARN, "", lambda: variable_warnings(site.environ))
     return found or [Finding("environment", OK, "no unknown HERMES_* variables")]
+
+
+def _problems(check: str, mark: str, name: str, find: Callable[[], list[Problem]]) -> list[Finding]:
+    try:
+        problems = find()
+    except HermesError as error:
+        return [Finding(check, mark, error.message, error.hint)]
+    otherwise = f"Correct {name or 'or unset it'}."
+    hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
+    return [
+        Finding(check, mark, problem.where(name), hint or otherwise)
+        for problem, hint in zip(problems, hints, strict=True)
+    ]
 
 
 def state_file(site: Site) -> list[Finding]:

@@ -19,7 +19,7 @@ from hermes.settings.origins import (
 )
 from hermes.settings.secrets import is_secret_value, is_secret_variable
 from hermes.surfaces.cli.parser import add_action
-from hermes.surfaces.cli.style import FAIL, OK, WARN, columns, printable, stdout_style
+from hermes.surfaces.cli.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style
 
 _EXAMPLES = """\
 examples:
@@ -146,15 +146,19 @@ def _unset(name: str) -> int:
 def _check() -> int:
     home, environ, style = find_home(), environment(), stdout_style()
     problems: list[str] = []
-    for find in (lambda: config_problems(home), lambda: secret_problems(home), lambda: variable_problems(environ)):
+    for find, name in (
+        (lambda: config_problems(home), home.config.name),
+        (lambda: secret_problems(home), home.env_file.name),
+        (lambda: variable_problems(environ), ""),
+    ):
         try:
-            problems += find()
+            problems += [problem.render(name) for problem in find()]
         except HermesError as error:
             problems.append(f"{error.message} {error.hint}")
-    warnings = variable_warnings(environ)
+    warnings = [problem.render("") for problem in variable_warnings(environ)]
     for mark, lines in ((FAIL, problems), (WARN, warnings)):
         for line in lines:
-            print(style.status(mark), printable(line))
+            print(style.status(mark), hanging(printable(line), sys.stdout, 5))
     if not problems and not warnings:
         what = home.config if home.config.exists() else f"{home.config} does not exist: all defaults"
         print(style.status(OK), printable(str(what)))

@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import sys
 
 from hermes.settings.load import environment, find_home
 from hermes.surfaces.cli.checks import CHECKS, Finding, Site
-from hermes.surfaces.cli.style import FAIL, OK, WARN, Style, printable, stdout_style
+from hermes.surfaces.cli.style import FAIL, OK, WARN, Style, hanging, printable, stdout_style
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,10 @@ def _print(findings: list[Finding], failed: int, warned: int) -> None:
 
 
 def _line(finding: Finding, width: int, style: Style) -> str:
-    line = f"{style.status(finding.mark)}  {finding.check:<{width}}  {printable(finding.text)}"
+    indent = width + 8  # the mark, the name of the check, and the blanks between
+    text = hanging(printable(finding.text), sys.stdout, indent)
+    line = f"{style.status(finding.mark)}  {finding.check:<{width}}  {text}"
     if finding.mark == OK or not finding.to_do:
         return line
-    return f"{line}\n{' ' * (width + 8)}{style.dim('-> ' + printable(finding.to_do))}"
+    to_do = hanging(printable(finding.to_do), sys.stdout, indent + 3)
+    return f"{line}\n{' ' * indent}{style.dim('-> ' + to_do)}"

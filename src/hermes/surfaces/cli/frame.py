@@ -160,13 +160,16 @@ def _output_error() -> OSError | None:
 
 
 def _say(message: str, hint: str, *, styled: bool = True) -> None:
-    from hermes.surfaces.cli.style import Style, printable, stderr_style
+    from hermes.surfaces.cli.style import Style, hanging, printable, stderr_style
 
     style = stderr_style() if styled else Style(enabled=False)
     try:
-        print(style.red("hermes:"), printable(message), file=sys.stderr)
+        first, *rest = printable(message).split("\n")
+        print(style.red("hermes:"), hanging(first, sys.stderr, 8), file=sys.stderr)
+        for line in rest:
+            print("  " + hanging(line.strip(), sys.stderr, 4), file=sys.stderr)
         if hint:
-            print(style.dim(printable(hint)), file=sys.stderr)
+            print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr)
     except OSError:  # stderr is gone too: the exit code is all that is left to say
         return
 

@@ -86,9 +86,20 @@ def columns(rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2) -> 
     ]
 
 
-def terminal_width() -> int:
+def hanging(text: str, stream: TextIO, indent: int) -> str:
+    """`text` that starts at column `indent`, broken between words to fit the terminal; as it is if there is none."""
+    if not stream.isatty():
+        return text
+    import textwrap
+
+    width = max(terminal_width(stream) - indent, 20)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * indent).join(lines)
+
+
+def terminal_width(stream: TextIO | None = None) -> int:
     """Columns of the terminal, 80 if there is none."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or 80
     except (OSError, ValueError):
         return 80

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from hermes.surfaces.cli.style import FAIL, OK, Style, columns, printable, wants_color
+from hermes.surfaces.cli.style import FAIL, OK, Style, columns, hanging, printable, wants_color
 
 
 class Terminal(io.StringIO):
@@ -51,3 +51,12 @@ def test_control_characters_become_visible() -> None:
 
 def test_columns_line_up() -> None:
     assert columns([("a", "bbb", ""), ("aaa", "b", "c")]) == ["  a    bbb", "  aaa  b    c"]
+
+
+def test_long_text_is_broken_between_words_only_in_a_terminal() -> None:
+    text = "word " * 30
+    broken = hanging(text, Terminal(tty=True), 10).split("\n")
+    assert len(broken) == 3
+    assert all(len(line) <= 80 for line in broken)
+    assert all(line.startswith(" " * 10 + "word") for line in broken[1:])
+    assert hanging(text, Terminal(tty=False), 10) == text
