@@ -1,0 +1,161 @@
+"""`App`: settings, home, bus and session log of one process, and the one way to write events: durable, then published.
+
+Nothing is opened or imported before it is needed: a command that only reads the log never loads the bus.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from hermes.app.feed import Feed
+from hermes.core.ids import SystemIds
+from hermes.core.ports import Clock, Ids, SystemClock
+from hermes.errors import StoreError
+from hermes.schema.event import Event
+from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.settings import Home, Settings
+from hermes.store import Store, open_store
+from hermes.store.leases import Lease
+from hermes.store.row import Row
+from hermes.store.snapshots import write_snapshot
+
+log = logging.getLogger("hermes.app")
+
+
+class Bus(Protocol):
+    """What the app needs of the event bus."""
+
+    def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None: ...
+
+
+class App:
+    """The parts of one running Hermes. Safe to use from several threads."""
+
+    def __init__(self, settings: Settings, home: Home, *, bus: Bus | None, clock: Clock, ids: Ids) -> None:
+        self.settings = settings
+        self.home = home
+        self.clock = clock
+        self.ids = ids
+        self._bus = bus
+        self._store: Store | None = None
+        self._closed = False
+        self._opening = threading.Lock()
+        self._feeds: dict[str, Feed] = {}
+        self._roots: dict[str, str] = {}
+
+    @property
+    def bus(self) -> Bus:
+        """The bus that was given, or the default one of this process."""
+        if self._bus is None:
+            from hermes.events import default_bus
+
+            self._bus = default_bus()
+        return self._bus
+
+    @property
+    def has_log(self) -> bool:
+        """Whether there is a session log, sound or not. Looking creates nothing."""
+        state = self.home.state
+        return any(state.with_name(state.name + end).exists() for end in ("", "-wal", ".rebuilt"))
+
+    @property
+    def store(self) -> Store:
+        """The session log, opened (and made, with the home) on first use."""
+        with self._opening:
+            if self._closed:
+                raise StoreError("the session log is closed")
+            if self._store is None:
+                path = self.home.ensure().state
+                self._store = open_store(path, clock=self.clock, busy_timeout=self.settings.store.busy_timeout)
+            return self._store
+
+    def begin(self, created: SessionCreated) -> Row:
+        """Begins a session under a new id. Its first row is on disk and published."""
+        session = self.ids.session()
+        return self._feed(session).write(lambda: (self.store.log.create(session, created),), self.publish)[0]
+
+    def record(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:
+        """Writes the events, all or none; once they are on disk each is published, in the order of the log."""
+        rows = self._feed(session).write(
+            lambda: self.store.log.append(session, *events, turn=turn, lease=lease), self.publish
+        )
+        if any(isinstance(event, TurnEnded) for event in events):
+            self.snapshot(session)
+        return rows
+
+    def publish(self, row: Row) -> None:
+        """Tells the bus of a row that is on disk."""
+        self.bus.publish(row.type, self.envelope(row))
+
+    def snapshot(self, session: str) -> None:
+        """Writes the session's JSON copy, if the user wants one. To be called after each turn.
+
+        The turn is saved already: a copy that can't be written is reported, and does not fail the turn.
+        """
+        if not self.settings.sessions.write_json_snapshots:
+            return
+        if not _is_file_name(session):
+            log.warning("no JSON snapshot of session %r: its id can't be a file name", session)
+            return
+        try:
+            write_snapshot(self.store, session, self.home.sessions)
+        except OSError as error:
+            log.warning("the JSON snapshot of session %s was not written to %s: %s", session, self.home.sessions, error)
+
+    def delete(self, session: str) -> int:
+        """Removes a session and its JSON snapshot; returns how many rows that were."""
+        rows = self.store.sessions.delete(session)
+        if _is_file_name(session):
+            (self.home.sessions / f"session_{session}.json").unlink(missing_ok=True)
+        self._feeds.pop(session, None)
+        self._roots.pop(session, None)
+        return rows
+
+    def envelope(self, row: Row) -> dict[str, Any]:
+        """A row as every feed shows it (docs/events.md)."""
+        head: dict[str, Any] = {"type": row.type, "ts": row.ts, "src": row.type.partition(".")[0]}
+        root = self._root(row.session)
+        if root:
+            head["root_session_id"] = root
+        return head | row.envelope()
+
+    def close(self) -> None:
+        """Lets go of the session log. Idempotent."""
+        with self._opening:
+            self._closed = True
+            if self._store is not None:
+                self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _feed(self, session: str) -> Feed:
+        return self._feeds.setdefault(session, Feed())
+
+    def _root(self, session: str) -> str:
+        """The first session of a child's lineage; empty for a session that is nobody's child."""
+        if session not in self._roots:
+            info = self.store.sessions.find(session)
+            self._roots[session] = info.root if info.kind == "child" else ""
+        return self._roots[session]
+
+
+def build(
+    settings: Settings, home: Home, *, bus: Bus | None = None, clock: Clock | None = None, ids: Ids | None = None
+) -> App:
+    """Puts the parts together. Touches no file; the log is opened on first use."""
+    clock = clock or SystemClock()
+    return App(settings, home, bus=bus, clock=clock, ids=ids or SystemIds(clock))
+
+
+def _is_file_name(session: str) -> bool:
+    """Imported sessions bring their own ids; one must not lead out of its folder."""
+    return Path(session).name == session and "\0" not in session

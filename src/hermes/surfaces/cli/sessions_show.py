@@ -1,0 +1,197 @@
+"""How a session reads in a terminal: its heading, the transcript (who said what, what tools did), the list of rows."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    InterruptRequested,
+    ModelRetried,
+    ReplyRejected,
+    SessionImported,
+    SessionRecovered,
+    SessionTitled,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.store.row import Row
+from hermes.store.sessions import SessionInfo
+from hermes.surfaces.cli.sessions_text import Screen, clean, count, cut, moment, money, one_line, width, wrap
+
+_RESULT_LINES = 8  # of a tool's result
+_THOUGHT_LINES = 2
+_VALUE = 60  # characters of one argument
+
+
+def heading(info: SessionInfo, screen: Screen) -> Iterator[str]:
+    """Which session this is, where it ran, how much it was."""
+    yield from (screen.style.bold(line) for line in wrap(one_line(info.title) or "(no title)", screen.columns))
+    kind = "" if info.kind == "root" else f"{info.kind} of {info.parent}"
+    facts = [info.id, kind, info.surface, info.model, info.cwd]
+    same_day = moment(info.created, "%Y-%m-%d") == moment(info.updated, "%Y-%m-%d")
+    end = moment(info.updated, "%H:%M" if same_day else "%Y-%m-%d %H:%M")
+    sums = [f"{moment(info.created)} to {end}", count(info.messages, "message"), count(info.turns, "turn")]
+    if info.tokens:
+        sums.append(f"{info.tokens:,} tokens")
+    for parts in (facts, [*sums, money(info.cost_usd)]):
+        line = " · ".join(one_line(part) for part in parts if part)
+        yield from (screen.style.dim(piece) for piece in wrap(line, screen.columns))
+
+
+def transcript(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
+    """What was said and done, for a person. Rows that say nothing to a person are left out."""
+    day = ""
+    for row in rows:
+        lines = list(_entry(row, screen))
+        if not lines:
+            continue
+        if (today := moment(row.ts, "%A, %Y-%m-%d")) != day:
+            day = today
+            yield from ("", screen.style.dim(day))
+        yield from lines
+
+
+def listing(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
+    """Every row on a line: its number, time, type and the beginning of its fields."""
+    for row in rows:
+        data = one_line(row.data)
+        number, kind = f"{row.seq:>5}", f"{cut(one_line(row.type), 23):<23}"
+        if screen.is_narrow:
+            yield f"{number}  {kind.rstrip()}"
+            yield screen.style.dim(f"       {cut(data, screen.columns - 7)}")
+        else:
+            time = moment(row.ts, "%H:%M:%S")
+            yield f"{number}  {time}  {screen.style.bold(kind)}  {screen.style.dim(cut(data, screen.columns - 42))}"
+
+
+def arguments(text: str) -> str:
+    """The arguments of a tool call on one line, each value shortened."""
+    try:
+        values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:  # shown as the model wrote them
+        return one_line(text)
+    return ", ".join(f"{one_line(name)}={_value(bytes(raw).decode())}" for name, raw in values.items())
+
+
+def _entry(row: Row, screen: Screen) -> Iterator[str]:
+    time = moment(row.ts, "%H:%M:%S")
+    match row.event:
+        case UserMessage(text=text, images=images):
+            yield from _said(screen.style.green("you"), time, screen)
+            yield from _body([text, *map(_picture, images)], screen)
+        case AssistantMessage() as message:
+            yield from _said(screen.style.bold("hermes"), f"{time} {one_line(message.model)}".rstrip(), screen)
+            yield from _reply(message, screen)
+        case ToolFinished() as result:
+            yield from _result(result, time, screen)
+        case Event() as event if note := _remark(event):
+            yield from _note(note, screen)
+        case _:
+            return
+
+
+def _remark(event: Event) -> str:
+    """What a person should know of an event that is not a message; nothing for the others."""
+    text = ""
+    match event:
+        case TurnEnded(reason=reason, detail=detail, usage=usage):
+            text = f"turn {'ended' if reason == 'done' else reason}{_because(detail)}{_spent(usage)}"
+        case InterruptRequested(by=by):
+            text = f"interrupt asked for{' by ' + one_line(by) if by else ''}"
+        case ModelRetried(reason=reason, detail=detail):
+            text = f"model call made again, {one_line(reason)}{_because(detail)}"
+        case ReplyRejected(reason=reason, detail=detail):
+            text = f"reply not usable, {reason}{_because(detail)}"
+        case ApprovalRequested(summary=summary, reason=reason):
+            text = f"approval asked for: {one_line(summary)}{_because(reason)}"
+        case ApprovalAnswered(answer=answer, by=by):
+            text = f"{'denied' if answer == 'deny' else f'allowed ({answer})'}{' by ' + one_line(by) if by else ''}"
+        case SessionTitled(title=title):
+            text = f"titled: {one_line(title)}" if title else "title removed"
+        case SessionImported(source=source, rows=number):
+            text = f"imported: {count(number, 'row')}, session {one_line(source)} before"
+        case SessionRecovered(kept=kept, lost=lost):
+            text = f"recovered from a damaged database: {count(kept, 'row')} kept, {lost:,} lost"
+        case _:
+            pass
+    return text
+
+
+def _because(detail: str) -> str:
+    return f": {one_line(detail)}" if detail else ""
+
+
+def _said(who: str, when: str, screen: Screen) -> Iterator[str]:
+    yield ""
+    yield f"{who}  {screen.style.dim(when)}"
+
+
+def _body(texts: list[str], screen: Screen) -> Iterator[str]:
+    for text in texts:
+        if text:
+            yield from _indented(wrap(clean(text.rstrip("\n")), screen.columns - 2), 2)
+
+
+def _reply(message: AssistantMessage, screen: Screen) -> Iterator[str]:
+    if message.reasoning:
+        lines = _shortened(f"thinking: {message.reasoning}", _THOUGHT_LINES, screen.columns - 4)
+        yield from (screen.style.dim(line) for line in _indented(lines, 4))
+    yield from _body([message.text], screen)
+    yield from (_call(call, screen) for call in message.tool_calls)
+    if message.finish not in {"stop", "tool_calls"}:
+        yield f"  {screen.style.yellow(f'(reply ended: {message.finish})')}"
+
+
+def _call(call: ToolCall, screen: Screen) -> str:
+    name = cut(one_line(call.name), screen.columns - 4)
+    rest = cut(f"({arguments(call.arguments)})", screen.columns - 4 - width(name))
+    return f"  → {screen.style.bold(name)}{screen.style.dim(rest)}"
+
+
+def _result(result: ToolFinished, time: str, screen: Screen) -> Iterator[str]:
+    name = cut(one_line(result.name), screen.columns - 22)
+    yield f"  ← {name}{'' if result.ok else ' ' + screen.style.red('failed')}  {screen.style.dim(time)}"
+    if result.text:
+        lines = _shortened(result.text, _RESULT_LINES, screen.columns - 4)
+        yield from (screen.style.dim(line) for line in _indented(lines, 4))
+    yield from _indented(map(_picture, result.images), 4)
+
+
+def _spent(usage: Usage | None) -> str:
+    if usage is None:
+        return ""
+    tokens = f" · {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    price = "price unknown" if usage.cost_usd is None else money(usage.cost_usd)
+    return f"{tokens} · {price}" if price else tokens
+
+
+def _note(text: str, screen: Screen) -> Iterator[str]:
+    yield ""
+    for number, line in enumerate(wrap(text, screen.columns - 3)):
+        yield screen.style.dim(f"{'   ' if number else '-- '}{line}")
+
+
+def _shortened(text: str, limit: int, columns: int) -> Iterator[str]:
+    """The first lines of a text, and how much of it is hidden."""
+    text = text.rstrip("\n")
+    shown = "\n".join(text[: limit * columns].split("\n", limit)[:limit])
+    yield from wrap(clean(shown), columns)
+    hidden = len(text) - len(shown)
+    if hidden:
+        yield from wrap(f"… {count(hidden, 'more character')} (--json shows all)", columns)
+
+
+def _indented(lines: Iterable[str], columns: int) -> Iterator[str]:
+    return (f"{' ' * columns}{line}".rstrip() for line in lines)
+
+
+def _picture(image: Image) -> str:
+    return f"[picture {one_line(image.source)}]"
+
+
+def _value(text: str) -> str:
+    short = one_line(text)
+    return short if len(short) <= _VALUE else f"{short[: _VALUE - 1]}…"

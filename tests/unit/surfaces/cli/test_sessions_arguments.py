@@ -1,0 +1,44 @@
+"""Arguments of `hermes sessions` and the marking of found words."""
+
+import argparse
+
+import pytest
+
+from hermes.errors import UsageError
+from hermes.surfaces.cli.parser import Parser
+from hermes.surfaces.cli.sessions import configure, highlight
+from hermes.surfaces.cli.sessions_change import age
+from hermes.surfaces.cli.sessions_text import Screen
+from hermes.surfaces.cli.style import Style
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    parser = Parser("hermes sessions")
+    configure(parser)
+    return parser.parse_args(list(arguments))
+
+
+@pytest.mark.parametrize(("text", "hours"), [("36h", 36), ("90d", 2160), ("2w", 336), ("1m", 720), ("1Y", 8760)])
+def test_an_age_is_a_number_and_a_unit(text: str, hours: int) -> None:
+    assert age(text) == hours * 3600
+
+
+@pytest.mark.parametrize("text", ["", "90", "d", "0d", "-1d", "1.5d", "٣d", "99999999999999d"])
+def test_anything_else_is_not_an_age(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="90d"):
+        age(text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("list", "--limit", "0"), ("list", "--limit", "3", "--all"), ("show", "x", "--after", "-1"), ("search",)],
+)
+def test_wrong_usage_is_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        parse(*arguments)
+
+
+def test_found_words_are_marked_whatever_their_case_and_the_longest_first() -> None:
+    screen = Screen(80, Style(enabled=True))
+    assert highlight("The Parser.", "parse parser", screen) == "The \x1b[33mParser\x1b[0m."
+    assert highlight("a.b", ".*", screen) == "a.b"
