@@ -1,0 +1,346 @@
+"""The bus: who is subscribed to what, and the way of an event from its publisher to them.
+
+Owns the subscriptions, the cache of routes and the delivery. Publishing takes no lock: a route is looked up in a dict
+that is only ever added to, and every change of the subscriptions puts a new, empty dict in its place.
+
+The plain counters here (`calls`, `_under_way`, `_published`) are advanced by statements without a call in them. CPython
+gives other threads their turn at calls and at the end of a loop's body only, so that none of these steps is lost.
+"""
+
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from hermes.events.background import DROPPED, Background
+from hermes.events.envelope import FLAT, Envelope, is_flat, seal
+from hermes.events.recursion import RecursionGuard
+from hermes.events.stream import Policy, Stream
+from hermes.events.subscription import Callback, Subscription, SubscriptionStats, is_async, refuse_useless
+from hermes.events.tally import Outcomes, Tally
+from hermes.events.timing import Stopwatch
+from hermes.events.trie import Trie
+
+log = logging.getLogger("hermes.events")
+
+RECURSION_STOPPED = "bus.recursion_stopped"
+MAX_DEPTH = 64
+MAX_ROUTES = 4096
+MAX_CACHED_TOPIC = 512  # characters; a longer topic is looked up every time
+
+_owner: ContextVar[str | None] = ContextVar("hermes_events_owner", default=None)
+_fill_in = dict.setdefault  # an envelope refuses its own
+
+
+class BusStats(NamedTuple):
+    """Totals since the bus was made, ended subscriptions included, and the live subscriptions in order of delivery."""
+
+    published: int
+    delivered: int
+    failed: int
+    dropped: int
+    pending: int
+    refused: int  # publishes that were nested too deep
+    subscriptions: tuple[SubscriptionStats, ...]
+
+
+class _Route:
+    """Where one topic leads."""
+
+    __slots__ = ("source", "subscriptions", "topic")
+
+    def __init__(self, topic: str, subscriptions: tuple[Subscription, ...]) -> None:
+        self.topic = topic
+        self.source = topic.partition(".")[0]
+        self.subscriptions = subscriptions
+
+
+class Bus:
+    """Carries events from publishers to subscribers in one process. Every method may be called from any thread."""
+
+    __slots__ = (
+        "_background",
+        "_changes",
+        "_changing",
+        "_clock",
+        "_ended_calls",
+        "_guard",
+        "_live",
+        "_lock",
+        "_numbers",
+        "_outcomes",
+        "_published",
+        "_refused",
+        "_routes",
+        "_same",
+        "_stopwatch",
+        "_trie",
+        "_under_way",
+    )
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = MAX_DEPTH,
+        clock: Callable[[], float] = time.time,
+        steady_clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._clock = clock
+        self._stopwatch = Stopwatch(clock, steady_clock)
+        self._guard = RecursionGuard(max_depth)
+        self._trie: Trie[Subscription] = Trie()
+        self._routes: dict[str, _Route] = {}
+        self._same: dict[tuple[Subscription, ...], tuple[Subscription, ...]] = {}
+        self._live: dict[Subscription, Background | None] = {}
+        self._numbers = itertools.count()
+        # Reentrant, because a finalizer that runs in the middle of a change may end a subscription itself.
+        self._lock = threading.RLock()
+        self._changes: deque[tuple[bool, Subscription]] = deque()
+        self._changing = False
+        self._under_way = 0
+        self._published = 0
+        self._ended_calls = 0
+        self._refused = Tally()
+        self._outcomes = Outcomes()
+
+    def publish(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:  # noqa: C901, PLR0912
+        """Deliver an event to everyone whose pattern matches `topic`.
+
+        Raises for a topic or a payload that can't be an event, never because of a subscriber.
+        """
+        # One long function: on this path each call of another one would cost a tenth of the whole.
+        try:
+            route = self._routes[topic]
+        except (KeyError, TypeError):
+            route = self._find(topic)
+        if not route.subscriptions:
+            self._check_unheard(route, payload)
+            return
+        if self._under_way >= self._guard.alarm and self._refuses(route):
+            return
+        self._under_way += 1
+        try:
+            clock = self._clock
+            started = clock()
+            if type(payload) is dict:
+                try:
+                    event = Envelope(**payload)
+                except TypeError:  # a name isn't a string; sealing says which
+                    event = seal(payload, route.topic, route.source, started)
+                for value in event.values():
+                    if type(value) not in FLAT:
+                        event = seal(payload, route.topic, route.source, started)
+                        break
+                else:
+                    _fill_in(event, "type", route.topic)
+                    _fill_in(event, "ts", started)
+                    _fill_in(event, "src", route.source)
+            else:
+                event = seal(payload, route.topic, route.source, started)
+            self._published += 1
+            dropped = 0
+            for subscription in route.subscriptions:
+                subscription.calls += 1
+                try:
+                    result = subscription.call(event)
+                    if result is not None:
+                        dropped += self._examine(subscription, result)
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - a subscriber's failure is its own
+                    self._note_failure(subscription, route.topic, error, clock() - started)
+                    started = clock()
+                    continue
+                ended = clock()
+                if ended - started > subscription.slowest:
+                    self._stopwatch.record(subscription, ended - started)
+                started = ended
+            if dropped:
+                log.warning("%.200r was dropped for %d async subscribers: there is no loop for them", topic, dropped)
+        finally:
+            self._under_way -= 1
+
+    def subscribe(self, pattern: str, callback: Callback, *, owner: str | None = None) -> Subscription:
+        """Call `callback` with every event whose topic matches `pattern`; the handle ends it.
+
+        Without an owner the subscription belongs to the surrounding `owned_by`, if there is one.
+        """
+        _check("pattern", pattern)
+        refuse_useless(callback)
+        subscription = Subscription(pattern, callback, owner or _owner.get(), next(self._numbers))
+        background = None
+        if is_async(callback):
+            background = Background(subscription, callback, self._outcomes)
+            subscription.call = background.deliver
+        self._begin(subscription, background)
+        return subscription
+
+    def unsubscribe(self, handle: Subscription) -> bool:
+        """End a subscription. True the first time, False ever after."""
+        if not isinstance(handle, Subscription):
+            raise TypeError(f"a handle that subscribe returned was expected, not {type(handle).__qualname__}")
+        try:
+            del self._live[handle]
+        except KeyError:
+            return False
+        calls = handle.end()
+        self._ended_calls += calls
+        self._change(False, handle)
+        return True
+
+    def stream(
+        self, pattern: str, maxsize: int = 1000, policy: Policy = "drop_oldest", *, owner: str | None = None
+    ) -> Stream:
+        """Events as an async iterator, with a bounded queue between the publisher and the reader.
+
+        `async with bus.stream("a.**") as events: async for event in events: ...`. When the queue is full, `policy`
+        says what gives way, and a `gap` event stands where something is missing.
+        """
+        _check("pattern", pattern)
+        return Stream(self, pattern, maxsize, policy, owner or _owner.get())
+
+    def stats(self) -> BusStats:
+        """What became of the events so far."""
+        live = sorted(self._live.copy().items(), key=lambda item: item[0].number)
+        for _, background in live:
+            if background is not None:
+                background.settle()
+        calls = self._ended_calls + sum(subscription.calls for subscription, _ in live)
+        outcomes = self._outcomes
+        failed, dropped, pending = outcomes.failed.value, outcomes.dropped.value, outcomes.pending
+        return BusStats(
+            published=self._published,
+            delivered=max(calls - failed - dropped - pending, 0),
+            failed=failed,
+            dropped=dropped,
+            pending=pending,
+            refused=self._refused.value,
+            subscriptions=tuple(subscription.stats() for subscription, _ in live),
+        )
+
+    @contextmanager
+    def owned_by(self, owner: str) -> Iterator[None]:
+        """Let what is subscribed inside, also by tasks that are started inside, belong to `owner`."""
+        token = _owner.set(owner)
+        try:
+            yield
+        finally:
+            _owner.reset(token)
+
+    def end_owned(self, owner: str) -> int:
+        """End every subscription and stream of `owner`; returns how many there were."""
+        owned = [subscription for subscription in self._live.copy() if subscription.owner == owner]
+        return sum(self.unsubscribe(subscription) for subscription in owned)
+
+    def attach(self, stream: Stream) -> Subscription:
+        """Begin the subscription of a stream."""
+        subscription = Subscription(stream.pattern, stream.put, stream.owner, next(self._numbers))
+        subscription.on_end = stream.finish
+        self._begin(subscription, None)
+        return subscription
+
+    def count_dropped(self, subscription: Subscription) -> None:
+        """Count an event that a subscription was given and let go of."""
+        subscription.outcomes.dropped.add()
+        self._outcomes.dropped.add()
+
+    def _begin(self, subscription: Subscription, background: Background | None) -> None:
+        self._live[subscription] = background
+        self._change(True, subscription)
+
+    def _change(self, is_new: bool, subscription: Subscription) -> None:
+        """Change the trie, then forget all routes: a reader that is still walking keeps its result to itself."""
+        self._changes.append((is_new, subscription))
+        with self._lock:
+            # Entered again from a finalizer in the middle of a change: that change goes on with this one.
+            while self._changes and not self._changing:
+                self._changing = True
+                try:
+                    self._apply(*self._changes.popleft())
+                finally:
+                    self._changing = False
+                    self._forget_routes()
+
+    def _apply(self, is_new: bool, subscription: Subscription) -> None:
+        if is_new:
+            self._trie.add(subscription.pattern, subscription)
+        else:
+            self._trie.remove(subscription.pattern, subscription)
+
+    def _forget_routes(self) -> None:
+        routes: dict[str, _Route] = {}
+        same: dict[tuple[Subscription, ...], tuple[Subscription, ...]] = {}
+        self._routes, self._same = routes, same
+
+    def _find(self, topic: str) -> _Route:
+        """The route of a topic that isn't cached."""
+        _check("topic", topic)
+        topic = str.__str__(topic)
+        # Taken before the walk: if the subscriptions change meanwhile, a stale route ends up in an abandoned dict.
+        routes, same = self._routes, self._same
+        found = tuple(sorted(self._trie.match(topic), key=_by_number))
+        route = _Route(topic, same.setdefault(found, found))
+        if len(routes) >= MAX_ROUTES:
+            self._forget_routes()
+        elif len(topic) <= MAX_CACHED_TOPIC:
+            routes[topic] = route
+        return route
+
+    def _check_unheard(self, route: _Route, payload: object) -> None:
+        """Refuse a bad payload also when nobody listens, so that a publisher learns of it in any case."""
+        if not is_flat(payload):
+            seal(payload, route.topic, route.source, 0.0)
+        self._published += 1
+
+    def _refuses(self, route: _Route) -> bool:
+        """True when this publish is nested too deep; tells everyone who listens for that."""
+        depth = self._guard.refuses(route.topic, Bus.publish.__code__, self._under_way)
+        if not depth:
+            return False
+        self._refused.add()
+        with self._guard.report() as is_first:
+            if is_first:
+                if self._guard.is_news(route.topic):
+                    log.error("%.200r was refused: published at depth %d, from its own callbacks", route.topic, depth)
+                self.publish(RECURSION_STOPPED, {"topic": route.topic, "depth": depth})
+        return True
+
+    def _examine(self, subscription: Subscription, result: object) -> int:
+        """Look at what a callback returned; 1 if the event was dropped for want of a loop."""
+        if result is DROPPED:
+            self.count_dropped(subscription)
+            return 1
+        if isinstance(result, Coroutine):
+            result.close()
+            subscription.outcomes.failed.add()
+            self._outcomes.failed.add()
+            if not subscription.warned:
+                subscription.warned = True
+                log.warning(
+                    "%r returned a coroutine that nobody awaits; it was closed: subscribe an async function",
+                    subscription,
+                )
+        return 0
+
+    def _note_failure(self, subscription: Subscription, topic: str, error: BaseException, seconds: float) -> None:
+        subscription.outcomes.failed.add()
+        self._outcomes.failed.add()
+        if seconds > subscription.slowest:
+            self._stopwatch.record(subscription, seconds)
+        log.error("%r failed on the event %.200r", subscription, topic, exc_info=error)
+
+
+_by_number = attrgetter("number")
+
+
+def _check(what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"a {what} must be a string, not {type(value).__qualname__}")
+    if not value:
+        raise ValueError(f"a {what} can't be empty")

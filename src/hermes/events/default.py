@@ -1,0 +1,10 @@
+"""The bus of this process, behind `hermes_events`. Constructors are given their bus; only facades ask for this one."""
+
+from hermes.events.bus import Bus
+
+_bus = Bus()
+
+
+def default_bus() -> Bus:
+    """The one bus that plugins of this process publish to and subscribe on."""
+    return _bus

@@ -1,0 +1,96 @@
+"""One subscription: its pattern, its callback, whose it is, and what became of the events it was given."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hermes.events.envelope import Envelope
+from hermes.events.tally import Outcomes
+
+Callback = Callable[[Envelope], object]
+
+
+class SubscriptionStats(NamedTuple):
+    """What became of the events of one subscription: each is delivered, failed, dropped or pending."""
+
+    pattern: str
+    owner: str | None
+    callback: str
+    delivered: int
+    failed: int
+    dropped: int
+    pending: int
+    slowest: float  # seconds
+
+
+class Subscription:
+    """The handle that `subscribe` returns; handles are told apart by identity alone."""
+
+    __slots__ = ("call", "callback", "calls", "number", "on_end", "outcomes", "owner", "pattern", "slowest", "warned")
+
+    def __init__(self, pattern: str, callback: Callback, owner: str | None, number: int) -> None:
+        self.pattern = pattern
+        self.callback = name_of(callback)
+        self.owner = owner
+        self.number = number  # the place in the order of delivery
+        self.call = callback
+        self.on_end: Callable[[], None] | None = None
+        self.calls = 0
+        self.slowest = 0.0
+        self.outcomes = Outcomes()
+        self.warned = False  # that it returns coroutines
+
+    def __repr__(self) -> str:
+        owner = f" of {self.owner}" if self.owner else ""
+        return f"<Subscription {self.pattern!r} to {self.callback}{owner}>"
+
+    def end(self) -> int:
+        """Never call the callback again, also not for the event that is being delivered, and let go of it.
+
+        Returns how often it had been called: from here on it only pretends.
+        """
+        self.call, calls = ignore, self.calls
+        if self.on_end is not None:
+            self.on_end()
+        return calls
+
+    def stats(self) -> SubscriptionStats:
+        failed, dropped, pending = self.outcomes.failed.value, self.outcomes.dropped.value, self.outcomes.pending
+        delivered = max(self.calls - failed - dropped - pending, 0)
+        return SubscriptionStats(
+            self.pattern, self.owner, self.callback, delivered, failed, dropped, pending, self.slowest
+        )
+
+
+def ignore(event: Envelope) -> None:
+    """Stand in for the callback of a subscription that has ended."""
+
+
+def is_async(callback: Callable[..., Any]) -> bool:
+    """True for what has to be awaited: functions, bound methods, partials of them, objects with an async call."""
+    import inspect
+
+    while isinstance(callback, functools.partial):
+        callback = callback.func
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__)
+
+
+def refuse_useless(callback: object) -> None:
+    """Refuse what can't be called, and generators, whose body would never run."""
+    import inspect
+
+    if not callable(callback):
+        raise TypeError(f"a callback must be callable, not {type(callback).__qualname__}")
+    if inspect.isgeneratorfunction(callback) or inspect.isasyncgenfunction(callback):
+        raise TypeError(
+            f"{name_of(callback)} is a generator, so its body would never run: take the event without yield"
+        )
+
+
+def name_of(callback: object) -> str:
+    """The callback as a reader of the statistics knows it."""
+    while isinstance(callback, functools.partial):
+        callback = callback.func
+    name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
+    module = getattr(callback, "__module__", None) or type(callback).__module__
+    return f"{module}.{name}"
