@@ -9,7 +9,7 @@ from hermes.errors import SettingsError
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?|(?:private|access|secret|auth|encryption)_?key"
-    r"|credentials?)$",
+    r"|credentials?)(?:_\d+)?$",  # OPENAI_API_KEY_2: several keys of one provider
     re.IGNORECASE,
 )
 # How the keys of common providers begin. The first list is searched for in whole files, so it must be cheap.
@@ -61,14 +61,28 @@ def is_secret_value(value: str) -> bool:
     return _SECRET_VALUE.search(value) is not None
 
 
+def mask(text: str) -> str:
+    """`text` with everything that has the shape of a key replaced."""
+    return _SECRET_VALUE.sub("********", text)
+
+
+def is_address_variable(name: str) -> bool:
+    """Whether `name` (OPENAI_BASE_URL) says where a service is; it is kept beside that service's key."""
+    return name.endswith("_BASE_URL") and _VARIABLE.fullmatch(name) is not None
+
+
 class Secrets:
-    """Secrets by name. The process environment wins over `.env`; neither is ever shown."""
+    """Secrets by name, and the addresses kept with them. The process environment wins over `.env`; neither is ever shown."""
 
     __slots__ = ("_environ", "_file")
 
     def __init__(self, file: Mapping[str, str], environ: Mapping[str, str]) -> None:
         self._file = dict(file)
-        self._environ = {name: value for name, value in environ.items() if name in file or is_secret_variable(name)}
+        self._environ = {
+            name: value
+            for name, value in environ.items()
+            if name in file or is_secret_variable(name) or is_address_variable(name)
+        }
 
     def get(self, name: str) -> str | None:
         """The value, or None if it is not set. An empty variable counts as not set."""

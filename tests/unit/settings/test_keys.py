@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+from functools import reduce
+
 import pytest
 from msgspec import Meta, Struct
 
@@ -48,7 +50,7 @@ def test_every_key_has_a_description_and_a_valid_default() -> None:
     settings = Settings()
     for key in all_keys():
         assert key.description.endswith("."), key.name
-        assert getattr(getattr(settings, key.path[0]), key.path[1]) == key.default
+        assert reduce(getattr, key.path, settings) == key.default
 
 
 def test_a_new_section_needs_only_its_struct() -> None:
