@@ -123,6 +123,8 @@ def test_a_missing_file_is_named(home: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "can't be read (no such file" in done.stderr
     assert sessions(home, "import", str(tmp_path)).returncode == 1
+    assert sessions(tmp_path / "fresh", "import", str(tmp_path / "none")).returncode == 1
+    assert not (tmp_path / "fresh").exists()
 
 
 def test_a_session_is_renamed_by_a_row_of_its_log(home: Path) -> None:

@@ -153,6 +153,13 @@ def test_names_that_fit_none_or_several_are_errors_that_say_what_to_do(home: Pat
     assert "Give more of the id" in several.stderr
 
 
+def test_a_name_that_is_not_text_is_wrong_usage(home: Path) -> None:
+    for action in ("show", "search", "export", "delete"):
+        done = sessions(home, action, "\udcff")
+        assert done.returncode == 2
+        assert "not UTF-8 text" in done.stderr
+
+
 def test_search_finds_words_and_cjk_and_marks_them(home: Path) -> None:
     done = sessions(home, "search", "PARSER", HERMES_DISPLAY_COLOR="always")
     assert "the \x1b[33mparser\x1b[0m fail" in done.stdout

@@ -1,38 +1,21 @@
-"""`hermes sessions`: its arguments, and the commands that only read: list, show, search, check.
+"""`hermes sessions`: its arguments, and which command they choose.
 
-What changes or moves sessions is in `sessions_change`, how a transcript looks in `sessions_show`.
+What only reads is in `sessions_read`, what changes or moves sessions in `sessions_change`.
 """
 
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
-import msgspec
+from collections.abc import Callable, Mapping
 
 from hermes.app import App, build
 from hermes.errors import SessionNotFound
-from hermes.schema.messages import UserMessage
 from hermes.settings.load import find_home, load
-from hermes.store.row import Row
-from hermes.store.search import Hit
-from hermes.store.sessions import SessionInfo
+from hermes.store.recovery import Recovery
 from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
-from hermes.surfaces.cli.sessions_show import heading, listing, transcript
-from hermes.surfaces.cli.sessions_text import (
-    Screen,
-    ago,
-    clean,
-    count,
-    cut,
-    money,
-    one_line,
-    stdout_screen,
-    table,
-    wrap,
-)
-from hermes.surfaces.cli.style import FAIL, OK, stderr_style
+from hermes.surfaces.cli.sessions_read import BRING_IN, check, list_sessions, print_json, say_none_yet, search, show
+from hermes.surfaces.cli.sessions_text import clean
+from hermes.surfaces.cli.style import stderr_style
 
 _EXAMPLES = """\
 ID is a session's id, the beginning of one, its exact title, or `last`.
@@ -41,12 +24,10 @@ examples:
   hermes sessions list                       what there is, newest first
   hermes sessions show last                  read the newest one
   hermes sessions search parser bug          find messages that hold these words
+  hermes sessions search '"a phrase" -not'   ... these in a row, and not that one
   hermes sessions export last -o talk.jsonl  take one along
   hermes sessions prune --older-than 90d     delete what was not used for 90 days
 """
-_NONE_YET = "No sessions yet. Each conversation with Hermes becomes one."
-_BRING_IN = "Bring one in with: hermes sessions import FILE"
-_PAGE = 200  # rows read at once
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,16 +35,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_readers(actions)
     out = actions.add_parser("export", help="write a session as JSON lines")
-    out.add_argument("id", metavar="ID", help="which session")
+    out.add_argument("id", metavar="ID", type=_text, help="which session")
     out.add_argument("-o", "--output", metavar="FILE", default="-", help="where to (default: stdout)")
     out.add_argument("--force", action="store_true", help="replace FILE if it exists")
     bring = actions.add_parser("import", help="read an exported session")
     bring.add_argument("file", metavar="FILE", help="an exported session, or - for stdin")
     name = actions.add_parser("rename", help="give a session a title")
-    name.add_argument("id", metavar="ID", help="which session")
-    name.add_argument("title", metavar="TITLE", nargs="+", help="the new title; '' removes it")
+    name.add_argument("id", metavar="ID", type=_text, help="which session")
+    name.add_argument("title", metavar="TITLE", type=_text, nargs="+", help="the new title; '' removes it")
     remove = actions.add_parser("delete", help="delete sessions for good")
-    remove.add_argument("id", metavar="ID", nargs="+", help="which sessions")
+    remove.add_argument("id", metavar="ID", type=_text, nargs="+", help="which sessions")
     remove.add_argument("--yes", action="store_true", help="don't ask")
     old = actions.add_parser("prune", help="delete sessions that were not used for long")
     old.add_argument("--older-than", metavar="AGE", type=age, required=True, help="such as 90d, 12w, 1y or 36h")
@@ -78,194 +59,51 @@ def _configure_readers(actions: "argparse._SubParsersAction[argparse.ArgumentPar
     how_many.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
     how_many.add_argument("--all", action="store_const", dest="limit", const=EVERYTHING, help="every session")
     every.add_argument("--json", action="store_true", help="print JSON")
-    show = actions.add_parser("show", help="read a session")
-    show.add_argument("id", metavar="ID", help="which session")
-    show.add_argument("--events", action="store_true", help="list every row instead of the transcript")
-    show.add_argument("--after", metavar="SEQ", type=_number, default=0, help="only rows after this one")
-    show.add_argument("--json", action="store_true", help="print every row as a line of JSON")
-    search = actions.add_parser("search", help="find messages by their words, newest first")
-    search.add_argument("words", metavar="WORD", nargs="+", help="a message must hold all of them")
-    search.add_argument("--session", metavar="ID", default="", help="only in this session")
-    search.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
-    search.add_argument("--json", action="store_true", help="print JSON")
+    reading = actions.add_parser("show", help="read a session")
+    reading.add_argument("id", metavar="ID", type=_text, help="which session")
+    reading.add_argument("--events", action="store_true", help="list every row instead of the transcript")
+    reading.add_argument("--after", metavar="SEQ", type=_number, default=0, help="only rows after this one")
+    reading.add_argument("--json", action="store_true", help="print every row as a line of JSON")
+    finding = actions.add_parser("search", help="find messages by their words, newest first")
+    finding.add_argument(
+        "words", metavar="WORD", type=_text, nargs="+", help="a message must hold all of them; '\"...\"' is a phrase"
+    )
+    finding.add_argument("--session", metavar="ID", type=_text, default="", help="only in this session")
+    finding.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
+    finding.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     home = find_home()
     with build(load(home=home), home) as app:
-        if not app.has_log and args.action != "import":
+        if app.has_log:
+            _tell(app.store.recovery)
+        elif args.action != "import":
             return _nothing(args)
-        if app.store.recovery is not None:
-            print(stderr_style().yellow("hermes:"), clean(str(app.store.recovery)), file=sys.stderr)
         return _ACTIONS[args.action](app, args)
+
+
+def _tell(recovery: Recovery | None) -> None:
+    if recovery is not None:
+        print(stderr_style().yellow("hermes:"), clean(str(recovery)), file=sys.stderr)
 
 
 def _nothing(args: argparse.Namespace) -> int:
     """What a command says where there is no session log; it does not make one."""
     if args.action in {"show", "export", "rename", "delete"}:
-        raise SessionNotFound("there are no sessions yet", hint=_BRING_IN)
+        raise SessionNotFound("there are no sessions yet", hint=BRING_IN)
     if getattr(args, "json", False):
         print_json({"sessions": []} if args.action == "list" else {"hits": []})
     else:
-        _say_none_yet()
+        say_none_yet()
     return 0
 
 
-def _say_none_yet() -> None:
-    for line in wrap(f"{_NONE_YET}\n{_BRING_IN}", stdout_screen().columns):
-        print(line)
-
-
-def _list(app: App, args: argparse.Namespace) -> int:
-    found = app.store.sessions.recent(limit=args.limit + 1)
-    shown = found[: args.limit]
-    if args.json:
-        print_json({"sessions": [_document(info) for info in shown]})
-        return 0
-    if not shown:
-        _say_none_yet()
-        return 0
-    screen = stdout_screen()
-    for line in _overview(app, shown, screen):
-        print(line)
-    if len(found) > len(shown):
-        print(screen.style.dim("\nThere are more: hermes sessions list --all"))
-    return 0
-
-
-def _overview(app: App, sessions: list[SessionInfo], screen: Screen) -> Iterator[str]:
-    now = app.clock.now()
-    if screen.is_narrow:
-        for info in sessions:
-            head = f"{one_line(info.id)}  {ago(info.updated, now)}"
-            yield screen.style.bold(cut(head, screen.columns))
-            yield f"  {cut(_label(app, info), screen.columns - 2)}"
-        return
-    rows = [("ID", "USED", "MESSAGES", "COST")]
-    rows += [(one_line(i.id), ago(i.updated, now), f"{i.messages:,}", money(i.cost_usd)) for i in sessions]
-    lines = table([(cut(first, 28), *rest) for first, *rest in rows], right=(2, 3))
-    labels = ["TITLE", *(_label(app, info) for info in sessions)]
-    size = max(map(len, lines))
-    for number, (line, label) in enumerate(zip(lines, labels, strict=True)):
-        full = f"{line:<{size}}  {cut(label, screen.columns - size - 2)}".rstrip()
-        yield full if number else screen.style.bold(full)
-
-
-def _label(app: App, info: SessionInfo) -> str:
-    """The title, or what a person would know an untitled session by: its first words."""
-    kind = "" if info.kind == "root" else f"[{info.kind}] "
-    if info.title:
-        return kind + one_line(info.title)
-    events = (row.event for row in app.store.log.events(info.id, after=1, limit=5))
-    words = next((one_line(event.text) for event in events if isinstance(event, UserMessage)), "")
-    return kind + (f"“{words}”" if words else "(empty)")
-
-
-def _show(app: App, args: argparse.Namespace) -> int:
-    info = app.store.sessions.find(args.id)
-    rows = _rows(app, info.id, args.after)
-    if args.json:
-        for row in rows:
-            print_line(app.envelope(row))
-        return 0
-    screen = stdout_screen()
-    if args.events:
-        lines = listing(rows, screen)
-    else:
-        for line in heading(info, screen):
-            print(line)
-        lines = transcript(rows, screen)
-    shown = 0
-    for line in lines:
-        print(line)
-        shown += 1
-    if not shown:
-        print(f"No rows after {args.after}; the last one is {info.head}." if args.after else "\nNothing was said yet.")
-    return 0
-
-
-def _rows(app: App, session: str, after: int) -> Iterator[Row]:
-    while page := app.store.log.events(session, after=after, limit=_PAGE):
-        yield from page
-        after = page[-1].seq
-
-
-def _search(app: App, args: argparse.Namespace) -> int:
-    query = " ".join(args.words)
-    session = app.store.sessions.find(args.session).id if args.session else ""
-    hits = app.store.search.find(query, session=session, limit=args.limit)
-    if args.json:
-        print_json({"hits": [_hit_document(hit) for hit in hits]})
-        return 0
-    if not hits:
-        print("Nothing was found. All words must be in one message; fewer or shorter words find more.")
-        return 0
-    screen = stdout_screen()
-    for line in _hit_lines(hits, query, screen, app.clock.now()):
-        print(line)
-    return 0
-
-
-def _hit_lines(hits: list[Hit], query: str, screen: Screen, now: float) -> Iterator[str]:
-    previous = ""
-    for hit in hits:
-        if hit.session != previous:
-            head = f"{one_line(hit.session)}  {one_line(hit.title)}".rstrip()
-            yield from ([""] if previous else [])
-            yield screen.style.bold(cut(head, screen.columns))
-            previous = hit.session
-        who = {"user": "you", "assistant": "hermes"}.get(hit.role, hit.role)
-        yield screen.style.dim(f"  {ago(hit.ts, now)} · {who} · row {hit.seq:,}")
-        for line in wrap(one_line(hit.snippet), screen.columns - 4):
-            yield f"    {highlight(line, query, screen)}"
-
-
-def highlight(line: str, query: str, screen: Screen) -> str:
-    """`line` with the words of the query marked."""
-    words: list[str] = re.findall(r"\w+", query)
-    longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    mark = screen.style.yellow
-    return re.sub(longest_first, lambda found: mark(found[0]), line, flags=re.IGNORECASE) if words else line
-
-
-def _check(app: App, _args: argparse.Namespace) -> int:
-    report = app.store.check()
-    screen = stdout_screen()
-    for problem in report.problems:
-        print(screen.style.status(FAIL), clean(problem))
-    looked = f"{count(report.sessions, 'session')} and {count(report.rows, 'row')} were looked at"
-    if report.problems:
-        print(f"\n{looked}; {count(len(report.problems), 'problem')}. Nothing was changed.")
-        print(f"Keep a copy of {clean(str(app.home.state))}, then export the sessions you need.")
-        return 1
-    print(screen.style.status(OK), f"{looked}; all are sound.")
-    return 1 if app.store.recovery is not None else 0
-
-
-def print_json(document: object) -> None:
-    """One JSON document, readable. Always UTF-8, whatever the terminal speaks."""
-    print_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
-
-
-def print_line(document: Mapping[str, Any]) -> None:
-    """One line of JSON."""
-    print_bytes(msgspec.json.encode(document))
-
-
-def print_bytes(line: bytes) -> None:
-    sys.stdout.flush()
-    sys.stdout.buffer.write(line + b"\n")
-
-
-def _document(info: SessionInfo) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(info)
-    names = {"id": "session_id", "root": "root_session_id", "head": "seq"}
-    return {names.get(name, name): value for name, value in fields.items()}
-
-
-def _hit_document(hit: Hit) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(hit)
-    return {"session_id": fields.pop("session"), **fields}
+def _text(text: str) -> str:
+    """Bytes on the command line that are no text reach Python as half characters, which no log can hold."""
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8 text")
+    return text
 
 
 def _positive(text: str) -> int:
@@ -282,10 +120,10 @@ def _number(text: str) -> int:
 
 
 _ACTIONS: Mapping[str, Callable[[App, argparse.Namespace], int]] = {
-    "list": _list,
-    "show": _show,
-    "search": _search,
-    "check": _check,
+    "list": list_sessions,
+    "show": show,
+    "search": search,
+    "check": check,
     "export": export,
     "import": import_file,
     "rename": rename,

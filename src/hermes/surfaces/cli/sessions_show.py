@@ -31,14 +31,20 @@ def heading(info: SessionInfo, screen: Screen) -> Iterator[str]:
     yield from (screen.style.bold(line) for line in wrap(one_line(info.title) or "(no title)", screen.columns))
     kind = "" if info.kind == "root" else f"{info.kind} of {info.parent}"
     facts = [info.id, kind, info.surface, info.model, info.cwd]
-    same_day = moment(info.created, "%Y-%m-%d") == moment(info.updated, "%Y-%m-%d")
-    end = moment(info.updated, "%H:%M" if same_day else "%Y-%m-%d %H:%M")
-    sums = [f"{moment(info.created)} to {end}", count(info.messages, "message"), count(info.turns, "turn")]
+    sums = [_span(info.created, info.updated), count(info.messages, "message"), count(info.turns, "turn")]
     if info.tokens:
         sums.append(f"{info.tokens:,} tokens")
     for parts in (facts, [*sums, money(info.cost_usd)]):
         line = " · ".join(one_line(part) for part in parts if part)
         yield from (screen.style.dim(piece) for piece in wrap(line, screen.columns))
+
+
+def _span(start: float, end: float) -> str:
+    """From when to when, without saying anything twice."""
+    first, last = moment(start), moment(end)
+    if first == last:
+        return first
+    return f"{first} to {last.removeprefix(first[:11])}"
 
 
 def transcript(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
@@ -63,7 +69,7 @@ def listing(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
             yield f"{number}  {kind.rstrip()}"
             yield screen.style.dim(f"       {cut(data, screen.columns - 7)}")
         else:
-            time = moment(row.ts, "%H:%M:%S")
+            time = f"{moment(row.ts, '%H:%M:%S'):<8}"
             yield f"{number}  {time}  {screen.style.bold(kind)}  {screen.style.dim(cut(data, screen.columns - 42))}"
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.parser import Parser
-from hermes.surfaces.cli.sessions import configure, highlight
+from hermes.surfaces.cli.sessions import configure
 from hermes.surfaces.cli.sessions_change import age
+from hermes.surfaces.cli.sessions_read import highlight
 from hermes.surfaces.cli.sessions_text import Screen
 from hermes.surfaces.cli.style import Style
 
@@ -42,3 +43,8 @@ def test_found_words_are_marked_whatever_their_case_and_the_longest_first() -> N
     screen = Screen(80, Style(enabled=True))
     assert highlight("The Parser.", "parse parser", screen) == "The \x1b[33mParser\x1b[0m."
     assert highlight("a.b", ".*", screen) == "a.b"
+
+
+def test_words_that_must_not_occur_are_not_marked() -> None:
+    screen = Screen(80, Style(enabled=True))
+    assert highlight("a b c", 'a -b -"c d"', screen) == "\x1b[33ma\x1b[0m b c"
