@@ -45,10 +45,11 @@ class Workshop(msgspec.Struct, frozen=True):
     store: Store
     ids: Ids
     desk: Desk
-    runtime: Callable[[Approvals, Path], Runtime]
+    runtime: Callable[[Approvals], Runtime]
     prompt: Callable[[Path], SessionPrompted]
     budget: Callable[[str], Budget]
     publish: Callable[[Row], None]
+    snapshot: Callable[[str], None]
     show: Callable[[str, str, Event], None]
     """Publishes a transient event of a session and turn."""
 
@@ -136,7 +137,7 @@ class Runner:
         info = shop.store.sessions.find(self.session)
         cwd = Path(info.cwd or ".")
         approvals = SessionApprovals(shop.desk, journal)
-        runtime = shop.runtime(approvals, cwd)
+        runtime = shop.runtime(approvals)
         journal.turn = shop.ids.turn()
         opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
         await journal.record(*opening, TurnStarted(inputs=tuple(journal.history.waiting), runtime=runtime.name))
@@ -151,6 +152,7 @@ class Runner:
         self._turn = None
         titled = [] if info.title else [SessionTitled(title=_title(journal), by="hermes")]
         await journal.record(ended, *titled)
+        await asyncio.to_thread(shop.snapshot, self.session)
         self.ended = ended
 
     async def _to_the_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:

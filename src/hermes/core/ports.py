@@ -30,8 +30,11 @@ class SystemClock:
 class Model(Protocol):
     """Something that answers. The stream ends with `Finished` or raises ModelError; closing it cancels the call."""
 
-    provider: str
-    name: str
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
 

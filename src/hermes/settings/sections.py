@@ -60,7 +60,7 @@ class Model(Section, frozen=True):
     provider: Annotated[
         str,
         Meta(
-            description="A provider's name, one of `custom_providers`, or `auto`: by the keys that are set, else `embedded`."
+            description="A provider, one of `custom_providers`, or `auto`: by the keys that are set, else `embedded`."
         ),
     ] = "auto"
     default: Annotated[str, Meta(description="The model's name; empty for the provider's usual one.")] = ""
@@ -139,6 +139,24 @@ class CustomProvider(Section, frozen=True):
     models: Annotated[dict[str, CustomModel], Meta(description="Facts about its models, by name.")] = {}
 
 
+_AMOUNT = r"^$|^\$\s*\d+(\.\d+)?$|^\d+(\.\d+)?\s*([kKmM]?\s*(tokens?)?|usd|dollars?)$"
+
+
+class Budget(Section, frozen=True):
+    """Hard caps: a call that could pass one is not made. `$2.50` or `200k tokens`; empty for none."""
+
+    per_turn: Annotated[str, Meta(pattern=_AMOUNT, description="The most that one turn may use.")] = ""
+    per_session: Annotated[str, Meta(pattern=_AMOUNT, description="The most that one session may use.")] = ""
+    per_day: Annotated[str, Meta(pattern=_AMOUNT, description="The most that all sessions may use in a day (UTC).")] = (
+        ""
+    )
+    max_steps: Annotated[int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")] = 100
+
+    def caps(self) -> dict[str, str]:
+        """The caps by scope."""
+        return {"turn": self.per_turn, "session": self.per_session, "day": self.per_day}
+
+
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
@@ -147,6 +165,7 @@ class Settings(Section, frozen=True):
         dict[str, CustomProvider],
         Meta(description="Services by a name of your choice: base_url, key_env, api, models."),
     ] = {}
+    budget: Budget = Budget()
     sessions: Sessions = Sessions()
     store: Store = Store()
     events: Events = Events()

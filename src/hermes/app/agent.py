@@ -1,0 +1,135 @@
+"""Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
+
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.approvals import Desk
+from hermes.app.runner import Workshop
+from hermes.app.service import SessionService
+from hermes.core.budget import Budget, Cap, Price, parse_amount
+from hermes.core.calls import CallRunner
+from hermes.core.ports import Approvals, Tool
+from hermes.core.prompt import PROJECT_FILES, system_prompt
+from hermes.core.runtime import Runtime
+from hermes.core.turn import NativeRuntime
+from hermes.providers.build import build_model
+from hermes.providers.retry import Resilient
+from hermes.schema.event import Event
+from hermes.schema.events import SessionPrompted
+from hermes.settings import Secrets
+from hermes.tools import InterimPolicy, default_tools
+
+ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """Which model answers."""
+
+    provider: str
+    name: str
+
+    @property
+    def local(self) -> bool:
+        """Whether it runs inside Hermes, on this machine."""
+        return self.provider == "embedded"
+
+
+class Agent:
+    """Everything a turn needs, for all sessions of one process."""
+
+    def __init__(self, app: App, secrets: Secrets, *, approvals: ApprovalMode = "ask", model: str = "") -> None:
+        self._app = app
+        self._secrets = secrets
+        self._mode: ApprovalMode = approvals
+        self._model_name = model
+        self.desk = Desk()
+
+    @cached_property
+    def model(self) -> Resilient:
+        """The model the settings ask for, with its fallbacks."""
+        return build_model(self._app.settings, self._secrets, self._app.home, model=self._model_name)
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """What the model can do."""
+        return default_tools(self._app.home.cache / "outputs")
+
+    @cached_property
+    def service(self) -> SessionService:
+        """The sessions of this process, ready to work."""
+        app = self._app
+        workshop = Workshop(
+            store=app.store,
+            ids=app.ids,
+            desk=self.desk,
+            runtime=self._runtime,
+            prompt=self._prompt,
+            budget=self._budget,
+            publish=app.publish,
+            snapshot=app.snapshot,
+            show=self._show,
+        )
+        return SessionService(app, workshop)
+
+    def describe(self) -> ModelInfo:
+        """Which model answers first."""
+        return ModelInfo(self.model.provider, self.model.name)
+
+    def _runtime(self, approvals: Approvals) -> Runtime:
+        settings = self._app.settings
+        policy = InterimPolicy(self._mode, home=self._app.home.root, strict=self.describe().local)
+        calls = CallRunner(self.tools, policy, approvals)
+        return NativeRuntime(self.model, calls, max_steps=settings.budget.max_steps)
+
+    def _prompt(self, cwd: Path) -> SessionPrompted:
+        date = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
+        system = system_prompt(cwd, date=date, project_texts=read_project_files(cwd))
+        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools.values()))
+
+    def _budget(self, session: str) -> Budget:
+        """The caps that hold now, with what the session and the day have used of them."""
+        wanted = self._app.settings.budget
+        caps = [_cap(scope, text) for scope, text in wanted.caps().items() if text]
+        today = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
+        for cap in caps:
+            if cap.scope == "session":
+                cap.used = self._spent(cap, session=session)
+            elif cap.scope == "day":
+                cap.used = self._spent(cap, since_day=today)
+        return Budget(caps, self._price())
+
+    def _spent(self, cap: Cap, *, session: str = "", since_day: str = "") -> float:
+        rows = self._app.store.sessions.usage(session=session, since_day=since_day)
+        if cap.unit == "usd":
+            return sum(row.cost_usd for row in rows)
+        return float(sum(row.input_tokens + row.output_tokens for row in rows))
+
+    def _price(self) -> Price | None:
+        prices = self.model.facts.prices
+        return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
+
+    def _show(self, session: str, turn: str, event: Event) -> None:
+        payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}
+        self._app.bus.publish(event.topic, payload)
+
+
+def read_project_files(cwd: Path) -> dict[str, str]:
+    """The notes a project keeps for agents, by file name. Each name counts once, from the folder itself."""
+    texts: dict[str, str] = {}
+    for name in PROJECT_FILES:
+        try:
+            texts[name] = (cwd / name).read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
+            continue
+    return texts
+
+
+def _cap(scope: str, text: str) -> Cap:
+    unit, limit = parse_amount(text)
+    return Cap(scope, unit, limit)
