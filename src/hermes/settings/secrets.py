@@ -72,7 +72,7 @@ def is_address_variable(name: str) -> bool:
 
 
 class Secrets:
-    """Secrets by name, and the addresses kept with them. The process environment wins over `.env`; neither is ever shown."""
+    """Secrets by name, and the addresses kept with them, never shown. The process environment wins over `.env`."""
 
     __slots__ = ("_environ", "_file")
 

@@ -1,0 +1,203 @@
+"""`Adapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
+
+A codec is pure: it builds the request's bytes, and its `Reader` turns server events into model events. So every rule
+about a format can be tested without a socket.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from hermes.providers import failures
+from hermes.providers.catalogue import ModelFacts, facts_of, with_cost
+from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
+from hermes.providers.pictures import Pictures, load_pictures
+from hermes.providers.quirks import Quirks
+from hermes.providers.sse import EventParser, EventTooLarge, ServerEvent
+from hermes.schema.messages import AssistantMessage
+from hermes.schema.model import Finished, ModelEvent, ModelRequest
+from hermes.settings.sections import CustomModel
+
+PLACEHOLDER_KEY = "none"  # local servers want a key and don't look at it
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user chose for every call; a request's own values win."""
+
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    reasoning_summary: str = ""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A model at an address: all a codec needs to know to build a request."""
+
+    provider: str
+    base_url: str
+    model: str
+    quirks: Quirks
+    facts: ModelFacts
+    options: Options = Options()
+    custom: Mapping[str, CustomModel] = {}
+
+    def at_model(self, model: str) -> "Endpoint":
+        """The same address, another model."""
+        if not model or model == self.model:
+            return self
+        return msgspec.structs.replace(self, model=model, facts=facts_of(model, self.custom))
+
+
+class StreamBroken(Exception):
+    """The stream is not the wire format, or ended before its end."""
+
+
+class ErrorFrame(Exception):
+    """The provider reported an error inside the stream."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("the provider reported an error")
+        self.body = body
+
+
+class Reader(Protocol):
+    """Reads one reply. `done` once the protocol's own end was seen."""
+
+    done: bool
+
+    def feed(self, event: ServerEvent) -> list[ModelEvent]: ...
+
+    def message(self) -> AssistantMessage:
+        """The whole reply; StreamBroken unless it ended as the protocol says it must."""
+        ...
+
+
+class Codec(Protocol):
+    """One wire format."""
+
+    def url(self, endpoint: Endpoint) -> str: ...
+
+    def models_url(self, endpoint: Endpoint) -> str: ...
+
+    def headers(self, key: str) -> Mapping[str, str]: ...
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes: ...
+
+    def reader(self, endpoint: Endpoint) -> Reader: ...
+
+
+class Adapter:
+    """Implements the `Model` port for one attempt: no retries here."""
+
+    def __init__(self, http: Http, endpoint: Endpoint, codec: Codec, deadlines: Deadlines) -> None:
+        self.provider = endpoint.provider
+        self.name = endpoint.model
+        self.endpoint = endpoint
+        self.deadlines = deadlines
+        self._http = http
+        self._codec = codec
+
+    def warm(self) -> None:
+        """Load the HTTP client ahead of the first call."""
+        self._http.warm(self.endpoint.base_url)
+
+    def caller(self, model: str) -> failures.Caller:
+        """Who failures are about."""
+        endpoint = self.endpoint
+        return failures.Caller(
+            provider=endpoint.provider, model=model, base_url=endpoint.base_url, quirks=endpoint.quirks
+        )
+
+    async def list_models(self, key: str = "") -> list[str]:
+        """The names that the server gives at GET /models; ModelError if it can't be asked."""
+        caller = self.caller("")
+        headers = {"accept": "application/json", "accept-encoding": "identity"}
+        headers.update(self._codec.headers(key or PLACEHOLDER_KEY))
+        try:
+            reply = await self._http.send("GET", self._codec.models_url(self.endpoint), headers, b"", self.deadlines)
+            async with reply:
+                await _require_ok(reply, caller, key)
+                listed = msgspec.json.decode(await reply.read_all(8 * 2**20), type=_Listing)
+        except TransportFailure as failure:
+            raise failures.from_transport(caller, failure) from failure
+        except msgspec.DecodeError as error:
+            raise failures.malformed(caller, f"its list of models can't be read: {error}") from error
+        return [model.id for model in listed.data]
+
+    async def _choose(self, key: str) -> None:
+        """Take the first model that the server lists, where nobody named one."""
+        names = await self.list_models(key)
+        if not names:
+            raise failures.malformed(self.caller(""), "it lists no models; name one in model.default")
+        self.endpoint = self.endpoint.at_model(names[0])
+        self.name = names[0]
+
+    async def stream(
+        self, request: ModelRequest, *, key: str = "", deadlines: Deadlines | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        """Ends with `Finished` or raises ModelError; closing it closes the connection at once."""
+        if not self.endpoint.model and not request.model:
+            await self._choose(key)
+        endpoint = self.endpoint.at_model(request.model)
+        caller = self.caller(endpoint.model)
+        body = self._codec.body(endpoint, request, await load_pictures(request.messages))
+        reader = self._codec.reader(endpoint)
+        headers = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
+        headers.update(self._codec.headers(key or PLACEHOLDER_KEY))
+        try:
+            reply = await self._http.send("POST", self._codec.url(endpoint), headers, body, deadlines or self.deadlines)
+            async with reply:
+                await _require_stream(reply, caller, key)
+                parser = EventParser()
+                while not reader.done and (chunk := await reply.read()):
+                    for event in parser.feed(chunk):
+                        for item in reader.feed(event):
+                            yield item
+                        if reader.done:
+                            break
+                message = reader.message()
+                if reader.done:
+                    await reply.drain()
+        except TransportFailure as failure:
+            raise failures.from_transport(caller, failure) from failure
+        except (StreamBroken, EventTooLarge) as error:
+            raise failures.malformed(caller, str(error)) from error
+        except ErrorFrame as error:
+            raise failures.from_frame(caller, _without_key(error.body, key)) from error
+        usage = with_cost(message.usage, endpoint.facts) if message.usage else None
+        yield Finished(msgspec.structs.replace(message, provider=endpoint.provider, model=endpoint.model, usage=usage))
+
+
+async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:
+    if reply.status != 200:
+        body = _without_key(await reply.read_error(), key)
+        raise failures.from_status(caller, reply.status, body, reply.headers, time.time())
+
+
+async def _require_stream(reply: Reply, caller: failures.Caller, key: str) -> None:
+    """ModelError unless the answer is a stream of events."""
+    await _require_ok(reply, caller, key)
+    kind = reply.headers.get("content-type", "")
+    if reply.headers.get("content-encoding", "identity") != "identity":
+        raise failures.malformed(caller, "it is compressed, which was not asked for")
+    if kind.startswith("text/event-stream"):
+        return
+    body = _without_key(await reply.read_error(), key)
+    if b'"error"' in body and "json" in kind:
+        raise failures.from_frame(caller, body)
+    words, _ = failures.explain(body, kind)
+    raise failures.malformed(caller, f"not a stream of events but {kind.split(';')[0] or 'no content type'}: {words}")
+
+
+def _without_key(body: bytes, key: str) -> bytes:
+    return body.replace(key.encode(), b"********") if len(key) > 5 else body
+
+
+class _Listed(msgspec.Struct):
+    id: str
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Listed] = []

@@ -1,0 +1,205 @@
+"""Anthropic's Messages format, with cache markers and thinking that is replayed as it was signed."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from hermes.providers.adapter import Endpoint
+from hermes.providers.anthropic_reader import AnthropicReader
+from hermes.providers.opaque import arguments_object, unpack
+from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
+from hermes.schema.model import ModelRequest
+
+_USUAL_OUTPUT = 32_000  # the format demands a number, and counts it against the window
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 31999}
+
+
+class _Marker(msgspec.Struct, frozen=True):
+    type: Literal["ephemeral"] = "ephemeral"
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+    cache_control: _Marker | UnsetType = UNSET
+
+
+class _Source(msgspec.Struct):
+    type: Literal["base64", "url"]
+    media_type: str | UnsetType = UNSET
+    data: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+
+
+class _Image(msgspec.Struct, tag_field="type", tag="image"):
+    source: _Source
+    cache_control: _Marker | UnsetType = UNSET
+
+
+class _ToolUse(msgspec.Struct, tag_field="type", tag="tool_use"):
+    id: str
+    name: str
+    input: Raw
+
+
+class _ToolResult(msgspec.Struct, tag_field="type", tag="tool_result"):
+    tool_use_id: str
+    content: str | list[_Text | _Image]
+    is_error: bool | UnsetType = UNSET
+    cache_control: _Marker | UnsetType = UNSET
+
+
+class _Tool(msgspec.Struct):
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class _Thinking(msgspec.Struct):
+    type: Literal["enabled", "adaptive", "disabled"]
+    budget_tokens: int | UnsetType = UNSET
+    display: str | UnsetType = UNSET
+
+
+class _Effort(msgspec.Struct):
+    effort: str
+
+
+class _Wire(msgspec.Struct):
+    role: Literal["user", "assistant"]
+    content: list[Any]
+
+
+class _Body(msgspec.Struct, kw_only=True):
+    """`messages` is last: but for the moving marker, the body of the next turn begins with the bytes of this one."""
+
+    model: str
+    max_tokens: int
+    stream: bool = True
+    temperature: float | UnsetType = UNSET
+    thinking: _Thinking | UnsetType = UNSET
+    output_config: _Effort | UnsetType = UNSET
+    tools: list[_Tool] | UnsetType = UNSET
+    system: list[_Text] | UnsetType = UNSET
+    messages: list[_Wire]
+
+
+_encoder = msgspec.json.Encoder()
+
+
+class AnthropicMessages:
+    """The codec."""
+
+    def url(self, endpoint: Endpoint) -> str:
+        return _root(endpoint) + "/messages"
+
+    def models_url(self, endpoint: Endpoint) -> str:
+        return _root(endpoint) + "/models"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
+        return _encoder.encode(_body(endpoint, request, pictures))
+
+    def reader(self, endpoint: Endpoint) -> AnthropicReader:  # noqa: ARG002 - the same for all
+        return AnthropicReader()
+
+
+def _root(endpoint: Endpoint) -> str:
+    base = endpoint.base_url.rstrip("/")
+    return base if base.endswith("/v1") else base + "/v1"
+
+
+def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+    options, facts = endpoint.options, endpoint.facts
+    limit = request.max_output_tokens or options.max_output_tokens or min(facts.max_output, _USUAL_OUTPUT)
+    body = _Body(model=endpoint.model, max_tokens=limit, messages=_messages(endpoint, request, pictures))
+    temperature = options.temperature if request.temperature is None else request.temperature
+    _think(body, endpoint)
+    if temperature is not None and not facts.fixed_sampling and body.thinking is UNSET:
+        body.temperature = temperature
+    if request.tools:
+        body.tools = [_Tool(spec.name, spec.description, spec.parameters) for spec in request.tools]
+    parts = [part for part in request.system if part]
+    if parts:
+        stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions
+        body.system = [_Text(part, _Marker() if at == stable else UNSET) for at, part in enumerate(parts)]
+    return body
+
+
+def _think(body: _Body, endpoint: Endpoint) -> None:
+    effort, kind = endpoint.options.reasoning_effort, endpoint.facts.thinking
+    if not effort or not kind:
+        return
+    if effort == "none":
+        body.thinking = _Thinking("disabled")
+    elif kind == "adaptive":
+        summary = "summarized" if endpoint.options.reasoning_summary else UNSET
+        body.thinking = _Thinking("adaptive", display=summary)
+        body.output_config = _Effort("low" if effort == "minimal" else effort)
+    else:
+        budget = _BUDGETS.get(effort, _BUDGETS["medium"])
+        budget = min(budget, body.max_tokens - 1024)  # the answer needs room of its own
+        if budget >= 1024:
+            body.thinking = _Thinking("enabled", budget_tokens=budget)
+
+
+def _messages(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> list[_Wire]:
+    """Neighbours of one role are one message: all results of one reply must be together."""
+    wires: list[_Wire] = []
+    for message in request.messages:
+        role: Literal["user", "assistant"] = "assistant" if isinstance(message, AssistantMessage) else "user"
+        blocks = _blocks(endpoint, message, pictures)
+        if not blocks:
+            continue
+        if wires and wires[-1].role == role:
+            wires[-1].content += blocks
+        else:
+            wires.append(_Wire(role, blocks))
+    _mark(wires)
+    return wires
+
+
+def _mark(wires: list[_Wire]) -> None:
+    """Markers at the end, and where the end was one request ago: there the cache has an entry, however many blocks
+    came since. The provider looks back only twenty blocks from a marker.
+    """
+    turns = [wire for wire in wires if wire.role == "user"]
+    for wire in turns[-2:]:
+        wire.content[-1].cache_control = _Marker()
+
+
+def _blocks(endpoint: Endpoint, message: Message, pictures: Pictures) -> list[Any]:
+    if isinstance(message, AssistantMessage):
+        return _assistant(endpoint, message)
+    shown, note = split_pictures(message.images, pictures, seen=endpoint.facts.images)
+    if isinstance(message, UserMessage):
+        text = message.text + note
+        images: list[Any] = [_image(picture) for picture in shown]
+        return [*images, _Text(text)] if text.strip() or not images else images
+    return [_result(message, message.text + note, shown)]
+
+
+def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ToolResult:
+    content: str | list[_Text | _Image] = text
+    if shown:
+        content = [*([_Text(text)] if text.strip() else []), *(_image(picture) for picture in shown)]
+    return _ToolResult(message.call_id, content, UNSET if message.ok else True)
+
+
+def _image(picture: Picture) -> _Image:
+    if picture.address:
+        return _Image(_Source("url", url=picture.address))
+    return _Image(_Source("base64", media_type=picture.media_type, data=picture.data))
+
+
+def _assistant(endpoint: Endpoint, message: AssistantMessage) -> list[Any]:
+    opaque = unpack(message, "anthropic", endpoint.provider)
+    if opaque is not None and opaque.items:
+        return list(opaque.items)
+    blocks: list[Any] = [_Text(message.text)] if message.text.strip() else []  # an empty block is rejected
+    calls = (_ToolUse(call.id, call.name, Raw(arguments_object(call.arguments))) for call in message.tool_calls)
+    return [*blocks, *calls]

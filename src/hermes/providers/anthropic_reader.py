@@ -1,0 +1,251 @@
+"""Reading a Messages stream: its events in, model events out, and the whole message at `message_stop`."""
+
+import msgspec
+from msgspec import Raw, Struct
+
+from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.opaque import Opaque, arguments_object, pack
+from hermes.providers.sse import ServerEvent
+from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
+from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
+
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+
+
+class _Start(Struct):
+    """How a block begins."""
+
+    type: str
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    input: Raw = Raw(b"{}")
+
+
+class _Delta(Struct):
+    """More of a block, or of the message."""
+
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _OutputDetails(Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Message(Struct):
+    usage: _Usage | None = None
+
+
+class _Event(Struct):
+    """Any event of the stream; which fields there are depends on `type`."""
+
+    type: str
+    index: int = 0
+    delta: _Delta | None = None
+    content_block: _Start | None = None
+    message: _Message | None = None
+    usage: _Usage | None = None
+
+
+class _ThinkingBlock(Struct, tag_field="type", tag="thinking"):
+    thinking: str
+    signature: str
+
+
+class _RedactedBlock(Struct, tag_field="type", tag="redacted_thinking"):
+    data: str
+
+
+class _TextBlock(Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _CallBlock(Struct, tag_field="type", tag="tool_use"):
+    id: str
+    name: str
+    input: Raw
+
+
+class _Block:
+    """A block of the reply that is being written."""
+
+    __slots__ = ("open", "pieces", "signature", "start")
+
+    def __init__(self, start: _Start) -> None:
+        self.start = start
+        self.pieces: list[str] = []
+        self.signature = start.signature
+        self.open = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def arguments(self) -> str:
+        """What was streamed; a call without parameters streams nothing and has its input in the start."""
+        return self.text or bytes(self.start.input).decode()
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
+class AnthropicReader:
+    """Implements `Reader`."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._blocks: dict[int, _Block] = {}
+        self._finish = ""
+        self._usage = _Usage()
+
+    def feed(self, event: ServerEvent) -> list[ModelEvent]:
+        try:
+            parsed = _decoder.decode(event.data)
+        except msgspec.DecodeError as error:
+            raise StreamBroken(f"an event can't be read: {error}") from error
+        kind = parsed.type
+        if kind == "content_block_delta" and parsed.delta is not None:
+            return self._more(parsed.index, parsed.delta)
+        if kind == "content_block_start" and parsed.content_block is not None:
+            return self._start(parsed.index, parsed.content_block)
+        if kind == "content_block_stop":
+            self._block(parsed.index).open = False
+        elif kind == "message_start" and parsed.message is not None:
+            self._count(parsed.message.usage)
+        elif kind == "message_delta":
+            self._count(parsed.usage)
+            if parsed.delta is not None and parsed.delta.stop_reason:
+                self._finish = parsed.delta.stop_reason
+        elif kind == "message_stop":
+            self._stop()
+        elif kind == "error":
+            raise ErrorFrame(event.data)
+        return []
+
+    def _block(self, index: int) -> _Block:
+        block = self._blocks.get(index)
+        if block is None or not block.open:
+            raise StreamBroken("a part of the reply that was never begun goes on")
+        return block
+
+    def _start(self, index: int, start: _Start) -> list[ModelEvent]:
+        if index in self._blocks:
+            raise StreamBroken("a part of the reply begins twice")
+        block = self._blocks[index] = _Block(start)
+        if start.type == "tool_use":
+            return [ToolCallStarted(start.id, start.name)]
+        begun = start.text or start.thinking
+        if not begun:
+            return []
+        block.pieces.append(begun)
+        return [TextDelta(begun) if start.text else ReasoningDelta(begun)]
+
+    def _more(self, index: int, delta: _Delta) -> list[ModelEvent]:
+        block = self._block(index)
+        if delta.type == "text_delta":
+            block.pieces.append(delta.text)
+            return [TextDelta(delta.text)] if delta.text else []
+        if delta.type == "thinking_delta":
+            block.pieces.append(delta.thinking)
+            return [ReasoningDelta(delta.thinking)] if delta.thinking else []
+        if delta.type == "input_json_delta":
+            block.pieces.append(delta.partial_json)
+        elif delta.type == "signature_delta":
+            block.signature += delta.signature
+        return []
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Counts are cumulative: a later one replaces an earlier one, field by field."""
+        if usage is None:
+            return
+        given = {name: value for name in usage.__struct_fields__ if (value := getattr(usage, name)) is not None}
+        self._usage = msgspec.structs.replace(self._usage, **given)
+
+    def _stop(self) -> None:
+        if any(block.open for block in self._blocks.values()):
+            raise StreamBroken("the reply ended while a part of it was still open")
+        if not self._finish:
+            raise StreamBroken("the reply ended without saying why")
+        self.done = True
+
+    def message(self) -> AssistantMessage:
+        if not self.done:
+            raise StreamBroken("the stream was cut before its end")
+        finish = _FINISH.get(self._finish)
+        if finish is None:
+            raise StreamBroken(f"the reply ended for an unknown reason: {self._finish}")
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        calls = tuple(
+            ToolCall(id=block.start.id, name=block.start.name, arguments=block.arguments)
+            for block in blocks
+            if block.start.type == "tool_use"
+        )
+        if not all(call.id and call.name for call in calls):
+            raise StreamBroken("a tool call has no id or no name")
+        if finish in {"stop", "tool_calls"}:
+            finish = "tool_calls" if calls else "stop"
+        return AssistantMessage(
+            text="".join(block.text for block in blocks if block.start.type == "text"),
+            reasoning="\n\n".join(block.text for block in blocks if block.start.type == "thinking"),
+            tool_calls=calls,
+            finish=finish,
+            usage=_counted(self._usage),
+            opaque=_opaque(blocks),
+        )
+
+
+def _opaque(blocks: list[_Block]) -> str:
+    """The blocks to replay, when there is thinking among them: it is signed, and its order counts."""
+    if not any(block.start.type in {"thinking", "redacted_thinking"} for block in blocks):
+        return ""
+    sent = (_sent(block) for block in blocks)
+    calls = [block.start.id for block in blocks if block.start.type == "tool_use"]
+    items = [Raw(msgspec.json.encode(block)) for block in sent if block]
+    return pack(Opaque(api="anthropic", calls=calls, items=items))
+
+
+def _sent(block: _Block) -> _ThinkingBlock | _RedactedBlock | _TextBlock | _CallBlock | None:
+    kind = block.start.type
+    if kind == "thinking":
+        return _ThinkingBlock(block.text, block.signature)
+    if kind == "redacted_thinking":
+        return _RedactedBlock(block.start.data)
+    if kind == "tool_use":
+        return _CallBlock(block.start.id, block.start.name, Raw(arguments_object(block.arguments)))
+    return _TextBlock(block.text) if kind == "text" and block.text.strip() else None
+
+
+def _counted(usage: _Usage) -> Usage:
+    read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return Usage(
+        input_tokens=(usage.input_tokens or 0) + read + written,
+        output_tokens=usage.output_tokens or 0,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).thinking_tokens or 0,
+    )

@@ -1,0 +1,121 @@
+"""`build_model`: from settings and secrets to a model that answers. Nothing is asked or opened before it is."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.providers.adapter import Adapter, Codec, Endpoint, Options
+from hermes.providers.catalogue import ModelFacts, Prices, facts_of
+from hermes.providers.http import Deadlines, Http
+from hermes.providers.keys import KeyRing
+from hermes.providers.quirks import is_local
+from hermes.providers.retry import Candidate, Patience, Plain, Resilient
+from hermes.providers.routes import Route, first_route, keys_of, route_for
+from hermes.settings import Home, Secrets, Settings
+
+_LOCAL_FIRST_BYTE = 300.0  # a local server may first have to load the model
+_REMOTE_FIRST_BYTE = 60.0
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Time and chance, so that tests decide them."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+def build_model(
+    settings: Settings,
+    secrets: Secrets,
+    home: Home,
+    *,
+    model: str = "",
+    http: Http | None = None,
+    timing: Timing | None = None,
+) -> Resilient:
+    """The model that the settings ask for, with its fallbacks. `model` (`name` or `provider:name`) wins over them."""
+    http = http or Http()
+    timing = timing or Timing()
+    first = first_route(settings, secrets)
+    if model:
+        first = route_for(settings, secrets, model, first)
+    routes = [first, *(route_for(settings, secrets, text, first) for text in settings.model.fallback)]
+    patience = Patience(attempts=settings.model.max_attempts, waiting=settings.model.max_retry_wait)
+    candidates = tuple(_candidate(route, settings, secrets, home, http) for route in routes)
+    return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
+
+
+def route_facts(route: Route) -> ModelFacts:
+    """What is known about a route's model. What runs on one's own machine costs nothing."""
+    facts = facts_of(route.model, route.custom)
+    if facts.prices is None and route.quirks.family in {"ollama", "lmstudio"} and is_local(route.base_url):
+        return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
+    return facts
+
+
+def _candidate(route: Route, settings: Settings, secrets: Secrets, home: Home, http: Http) -> Candidate:
+    if route.embedded:
+        return Candidate(_embedded(settings, home, route.model))
+    keys = KeyRing(keys_of(route, secrets))
+    return Candidate(build_adapter(route, settings, http), keys)
+
+
+def build_adapter(route: Route, settings: Settings, http: Http) -> Adapter:
+    """The adapter for a route."""
+    chosen = settings.model
+    endpoint = Endpoint(
+        provider=route.provider,
+        base_url=route.base_url,
+        model=route.model,
+        quirks=route.quirks,
+        facts=route_facts(route),
+        custom=route.custom,
+        options=Options(
+            max_output_tokens=chosen.max_output_tokens,
+            temperature=chosen.temperature,
+            reasoning_effort="" if chosen.reasoning_effort == "default" else chosen.reasoning_effort,
+            reasoning_summary="" if chosen.reasoning_summary == "off" else chosen.reasoning_summary,
+        ),
+    )
+    usual = _LOCAL_FIRST_BYTE if is_local(route.base_url) else _REMOTE_FIRST_BYTE
+    deadlines = Deadlines(
+        connect=chosen.connect_timeout,
+        first_byte=chosen.first_byte_timeout or usual,
+        idle=chosen.idle_timeout,
+        total=chosen.total_timeout,
+    )
+    return Adapter(http, endpoint, _codec(route), deadlines)
+
+
+def _codec(route: Route) -> Codec:
+    """Each format is imported when it is used."""
+    if route.api == "anthropic":
+        from hermes.providers.anthropic import AnthropicMessages
+
+        return AnthropicMessages()
+    if route.api == "responses":
+        from hermes.providers.responses import Responses
+
+        return Responses()
+    from hermes.providers.chat_completions import ChatCompletions
+
+    return ChatCompletions()
+
+
+def _embedded(settings: Settings, home: Home, model: str) -> Plain:
+    import importlib
+
+    try:
+        module = importlib.import_module("hermes.providers.embedded")
+        return module.build_embedded(settings, home, model)
+    except (ImportError, AttributeError) as error:
+        hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
+        raise SettingsError(
+            "No key is set, and the embedded model is not part of this installation.", hint=hint
+        ) from error

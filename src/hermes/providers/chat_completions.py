@@ -1,0 +1,219 @@
+"""The chat completions format, as OpenAI wrote it and many servers speak it. What differs is in `quirks`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from hermes.providers.adapter import Endpoint
+from hermes.providers.chat_reader import ChatReader
+from hermes.providers.opaque import Opaque, arguments_object, unpack
+from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
+from hermes.schema.model import ModelRequest, ToolSpec
+
+
+class _CacheMarker(msgspec.Struct, frozen=True):
+    type: Literal["ephemeral"] = "ephemeral"
+
+
+class _TextPart(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+    cache_control: _CacheMarker | UnsetType = UNSET
+
+
+class _Url(msgspec.Struct):
+    url: str
+
+
+class _ImagePart(msgspec.Struct, tag_field="type", tag="image_url"):
+    image_url: _Url
+
+
+class _Function(msgspec.Struct):
+    name: str
+    arguments: str
+
+
+class _Call(msgspec.Struct, tag_field="type", tag="function"):
+    id: str
+    function: _Function
+    extra_content: msgspec.Raw | UnsetType = UNSET
+
+
+class _Wire(msgspec.Struct, kw_only=True):
+    role: str
+    content: str | list[_TextPart | _ImagePart] | None = None
+    reasoning_content: str | UnsetType = UNSET
+    reasoning: str | UnsetType = UNSET
+    reasoning_details: list[msgspec.Raw] | UnsetType = UNSET
+    tool_calls: list[_Call] | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+
+
+class _ToolFunction(msgspec.Struct):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class _Tool(msgspec.Struct, tag_field="type", tag="function"):
+    function: _ToolFunction
+
+
+class _StreamOptions(msgspec.Struct):
+    include_usage: bool = True
+
+
+class _Reasoning(msgspec.Struct):
+    effort: str
+
+
+class _Body(msgspec.Struct, kw_only=True):
+    """`messages` is last: the body of the next turn then begins with the bytes of this one."""
+
+    model: str
+    stream: bool = True
+    stream_options: _StreamOptions | UnsetType = UNSET
+    max_tokens: int | UnsetType = UNSET
+    max_completion_tokens: int | UnsetType = UNSET
+    temperature: float | UnsetType = UNSET
+    reasoning_effort: str | UnsetType = UNSET
+    reasoning: _Reasoning | UnsetType = UNSET
+    parallel_tool_calls: bool | UnsetType = UNSET
+    prompt_cache_key: str | UnsetType = UNSET
+    tools: list[_Tool] | UnsetType = UNSET
+    messages: list[_Wire]
+
+
+_encoder = msgspec.json.Encoder()
+
+
+class ChatCompletions:
+    """The codec."""
+
+    def url(self, endpoint: Endpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/chat/completions"
+
+    def models_url(self, endpoint: Endpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/models"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {key}"}
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
+        return _encoder.encode(_body(endpoint, request, pictures))
+
+    def reader(self, endpoint: Endpoint) -> ChatReader:
+        return ChatReader(reasoning_outside_output=endpoint.quirks.reasoning_outside_output)
+
+
+def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+    quirks, options = endpoint.quirks, endpoint.options
+    body = _Body(model=endpoint.model, messages=_messages(endpoint, request, pictures))
+    if quirks.include_usage:
+        body.stream_options = _StreamOptions()
+    limit = request.max_output_tokens or options.max_output_tokens
+    if limit and quirks.max_tokens_field == "max_tokens":
+        body.max_tokens = limit
+    elif limit:
+        body.max_completion_tokens = limit
+    temperature = options.temperature if request.temperature is None else request.temperature
+    if temperature is not None and not endpoint.facts.fixed_sampling:
+        body.temperature = temperature
+    if options.reasoning_effort and quirks.reasoning_effort == "reasoning_effort":
+        body.reasoning_effort = options.reasoning_effort
+    elif options.reasoning_effort and quirks.reasoning_effort == "reasoning":
+        body.reasoning = _Reasoning(options.reasoning_effort)
+    if quirks.cache_key and request.cache_key:
+        body.prompt_cache_key = request.cache_key
+    if request.tools:
+        body.tools = [_tool(spec) for spec in request.tools]
+        if quirks.parallel_tool_calls:
+            body.parallel_tool_calls = True
+    return body
+
+
+def _tool(spec: ToolSpec) -> _Tool:
+    return _Tool(_ToolFunction(spec.name, spec.description, spec.parameters))
+
+
+def _messages(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> list[_Wire]:
+    marked = endpoint.quirks.cache_markers and "claude" in endpoint.model
+    wires = list(_system(endpoint, request.system, marked=marked))
+    waiting: list[Picture] = []  # pictures of tool results, which the format allows only in a user's message
+    for message in request.messages:
+        if waiting and not isinstance(message, ToolFinished):
+            wires.append(_shown(waiting))
+            waiting = []
+        wires += _message(endpoint, message, pictures, waiting)
+    if waiting:
+        wires.append(_shown(waiting))
+    if marked and wires and isinstance(last := wires[-1].content, str) and wires[-1].role != "assistant":
+        wires[-1].content = [_TextPart(last, _CacheMarker())]
+    return wires
+
+
+def _system(endpoint: Endpoint, parts: tuple[str, ...], *, marked: bool) -> Iterator[_Wire]:
+    parts = tuple(part for part in parts if part)
+    if not parts:
+        return
+    role = endpoint.quirks.system_role
+    if not marked:
+        yield _Wire(role=role, content="\n\n".join(parts))
+        return
+    stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions
+    blocks = [_TextPart(part, _CacheMarker() if at == stable else UNSET) for at, part in enumerate(parts)]
+    yield _Wire(role=role, content=list(blocks))
+
+
+def _message(endpoint: Endpoint, message: Message, pictures: Pictures, waiting: list[Picture]) -> Iterator[_Wire]:
+    if isinstance(message, AssistantMessage):
+        if message.text or message.tool_calls:
+            yield _assistant(endpoint, message)
+        return
+    seen = endpoint.quirks.images and endpoint.facts.images
+    shown, note = split_pictures(message.images, pictures, seen=seen)
+    if isinstance(message, ToolFinished):
+        waiting += shown
+        yield _Wire(role="tool", content=message.text + note, tool_call_id=message.call_id)
+    else:
+        yield _user(message, shown, note)
+
+
+def _user(message: UserMessage, shown: list[Picture], note: str) -> _Wire:
+    if not shown:
+        return _Wire(role="user", content=message.text + note)
+    parts: list[_TextPart | _ImagePart] = [_TextPart(message.text + note)]
+    return _Wire(role="user", content=[*parts, *(_ImagePart(_Url(picture.url)) for picture in shown)])
+
+
+def _shown(pictures: list[Picture]) -> _Wire:
+    intro = _TextPart("The pictures of the tool results above:")
+    return _Wire(role="user", content=[intro, *(_ImagePart(_Url(picture.url)) for picture in pictures)])
+
+
+def _assistant(endpoint: Endpoint, message: AssistantMessage) -> _Wire:
+    opaque = unpack(message, "chat", endpoint.provider) or Opaque(api="chat")
+    wire = _Wire(role="assistant", content=message.text or None)
+    echo = endpoint.quirks.echo_reasoning
+    own = echo == "own" and message.provider == endpoint.provider
+    if own and opaque.items:
+        wire.reasoning_details = opaque.items
+    elif echo == "always" or (own and message.reasoning):
+        # where thinking is on, a reply without it, or with an empty one, is rejected
+        if endpoint.quirks.reasoning_field == "reasoning":
+            wire.reasoning = message.reasoning or " "
+        else:
+            wire.reasoning_content = message.reasoning or " "
+    if message.tool_calls:
+        wire.tool_calls = [
+            _Call(
+                id=call.id,
+                function=_Function(call.name, arguments_object(call.arguments)),
+                extra_content=opaque.extras.get(call.id, UNSET),
+            )
+            for call in message.tool_calls
+        ]
+    return wire

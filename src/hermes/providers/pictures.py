@@ -1,0 +1,64 @@
+"""Pictures for a request: files become base64, addresses stay addresses."""
+
+import asyncio
+import binascii
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from hermes.schema.messages import AssistantMessage, Image, Message
+
+MAX_BYTES = 20 * 1024 * 1024  # of one picture; providers take less
+
+
+class Picture(Struct, frozen=True):
+    """One picture, ready for the wire: either an address or base64 data; `problem` says why there is neither."""
+
+    media_type: str
+    address: str = ""
+    data: str = ""
+    problem: str = ""
+
+    @property
+    def url(self) -> str:
+        """The address, or a data URL."""
+        return self.address or f"data:{self.media_type};base64,{self.data}"
+
+
+Pictures: TypeAlias = Mapping[str, Picture]
+
+
+async def load_pictures(messages: Sequence[Message]) -> Pictures:
+    """Every picture of `messages` by its source. A file that can't be read is told to the model in words."""
+    found = [image for message in messages if not isinstance(message, AssistantMessage) for image in message.images]
+    if not found:
+        return {}
+    return await asyncio.to_thread(lambda: {image.source: _load(image) for image in found})
+
+
+def _load(image: Image) -> Picture:
+    if image.source.startswith(("https://", "http://")):
+        return Picture(image.media_type, address=image.source)
+    path = Path(image.source)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        return Picture(image.media_type, problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}")
+    if len(content) > MAX_BYTES:
+        return Picture(image.media_type, problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB")
+    return Picture(image.media_type, data=binascii.b2a_base64(content, newline=False).decode("ascii"))
+
+
+def split_pictures(images: Sequence[Image], pictures: Pictures, *, seen: bool) -> tuple[list[Picture], str]:
+    """The pictures that can be sent, and a note about those that can't. `seen`: the model can look at pictures."""
+    if not images:
+        return [], ""
+    if not seen:
+        count = "a picture was" if len(images) == 1 else f"{len(images)} pictures were"
+        return [], f"\n\n({count} left out: this model reads only text)"
+    loaded = [pictures[image.source] for image in images]
+    problems = "".join(f"\n\n(a picture can't be shown: {picture.problem})" for picture in loaded if picture.problem)
+    return [picture for picture in loaded if not picture.problem], problems

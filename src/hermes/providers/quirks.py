@@ -1,0 +1,225 @@
+"""How the services differ that all claim to speak one format: one row per family, chosen by name or by host."""
+
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+Api: TypeAlias = Literal["chat", "responses", "anthropic"]
+# What happens to earlier thinking: `never` sent back; `own` when this provider wrote it; `always`, with a blank where
+# there was none, for services that reject a reply without it once thinking is on.
+Echo: TypeAlias = Literal["never", "own", "always"]
+
+
+class Quirks(Struct, frozen=True, kw_only=True):
+    """One family of services. The defaults are what most compatible servers do."""
+
+    family: str
+    base_url: str = ""
+    key_variable: str = ""
+    hosts: tuple[str, ...] = ()
+    default_model: str = ""
+    api: Api = "chat"
+    echo_reasoning: Echo = "never"
+    reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    system_role: Literal["system", "developer"] = "system"
+    include_usage: bool = True  # stream_options.include_usage is understood
+    reasoning_effort: Literal["", "reasoning_effort", "reasoning"] = ""  # the request field that sets it
+    parallel_tool_calls: bool = False  # the field is understood and worth sending
+    images: bool = True  # the format takes pictures; the model may still not
+    reasoning_outside_output: bool = False  # completion_tokens leaves thinking out
+    cache_key: bool = False  # prompt_cache_key is understood
+    cache_markers: bool = False  # cache_control on content parts is understood
+    needs_key: bool = True
+
+
+FAMILIES: tuple[Quirks, ...] = (
+    Quirks(
+        family="openai",
+        base_url="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        hosts=("api.openai.com", "eu.api.openai.com", "us.api.openai.com"),
+        default_model="gpt-5.5",
+        api="responses",
+        max_tokens_field="max_completion_tokens",
+        system_role="developer",
+        reasoning_effort="reasoning_effort",
+        cache_key=True,
+    ),
+    Quirks(
+        family="anthropic",
+        base_url="https://api.anthropic.com/v1",
+        key_variable="ANTHROPIC_API_KEY",
+        hosts=("api.anthropic.com",),
+        default_model="claude-sonnet-5-5",
+        api="anthropic",
+        echo_reasoning="own",
+        cache_markers=True,
+    ),
+    Quirks(
+        family="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        key_variable="OPENROUTER_API_KEY",
+        hosts=("openrouter.ai",),
+        default_model="anthropic/claude-sonnet-4.6",
+        echo_reasoning="own",
+        reasoning_field="reasoning",
+        reasoning_effort="reasoning",
+        cache_markers=True,
+    ),
+    Quirks(
+        family="deepseek",
+        base_url="https://api.deepseek.com/v1",
+        key_variable="DEEPSEEK_API_KEY",
+        hosts=("api.deepseek.com",),
+        default_model="deepseek-chat",
+        echo_reasoning="always",
+        images=False,
+    ),
+    Quirks(
+        family="moonshot",
+        base_url="https://api.moonshot.ai/v1",
+        key_variable="MOONSHOT_API_KEY",
+        hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
+        default_model="kimi-k2.5",
+        echo_reasoning="always",
+    ),
+    Quirks(
+        family="groq",
+        base_url="https://api.groq.com/openai/v1",
+        key_variable="GROQ_API_KEY",
+        hosts=("api.groq.com",),
+        default_model="openai/gpt-oss-120b",
+        max_tokens_field="max_completion_tokens",
+        reasoning_field="reasoning",
+        reasoning_effort="reasoning_effort",
+    ),
+    Quirks(
+        family="mistral",
+        base_url="https://api.mistral.ai/v1",
+        key_variable="MISTRAL_API_KEY",
+        hosts=("api.mistral.ai",),
+        default_model="mistral-large-latest",
+        include_usage=False,  # rejected as unknown; usage comes by itself
+    ),
+    Quirks(
+        family="xai",
+        base_url="https://api.x.ai/v1",
+        key_variable="XAI_API_KEY",
+        hosts=("api.x.ai",),
+        default_model="grok-4",
+        max_tokens_field="max_completion_tokens",
+        reasoning_outside_output=True,
+    ),
+    Quirks(
+        family="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variable="GEMINI_API_KEY",
+        hosts=("generativelanguage.googleapis.com",),
+        default_model="gemini-2.5-pro",
+        reasoning_effort="reasoning_effort",
+    ),
+    Quirks(
+        family="together",
+        base_url="https://api.together.xyz/v1",
+        key_variable="TOGETHER_API_KEY",
+        hosts=("api.together.xyz", "api.together.ai"),
+        default_model="openai/gpt-oss-120b",
+        reasoning_field="reasoning",
+    ),
+    Quirks(
+        family="zai",
+        base_url="https://api.z.ai/api/paas/v4",
+        key_variable="ZAI_API_KEY",
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        default_model="glm-4.6",
+        echo_reasoning="own",
+    ),
+    Quirks(
+        family="minimax",
+        base_url="https://api.minimax.io/v1",
+        key_variable="MINIMAX_API_KEY",
+        hosts=("api.minimax.io", "api.minimaxi.com"),
+        default_model="MiniMax-M2",
+        echo_reasoning="own",
+    ),
+    Quirks(
+        family="fireworks",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variable="FIREWORKS_API_KEY",
+        hosts=("api.fireworks.ai",),
+        default_model="accounts/fireworks/models/gpt-oss-120b",
+        echo_reasoning="own",
+    ),
+    Quirks(
+        family="cerebras",
+        base_url="https://api.cerebras.ai/v1",
+        key_variable="CEREBRAS_API_KEY",
+        hosts=("api.cerebras.ai",),
+        default_model="gpt-oss-120b",
+        max_tokens_field="max_completion_tokens",
+        reasoning_field="reasoning",
+    ),
+    Quirks(
+        family="ollama",
+        base_url="http://127.0.0.1:11434/v1",
+        key_variable="OLLAMA_API_KEY",
+        hosts=(":11434",),
+        reasoning_field="reasoning",
+        needs_key=False,
+    ),
+    Quirks(
+        family="lmstudio",
+        base_url="http://127.0.0.1:1234/v1",
+        key_variable="LMSTUDIO_API_KEY",
+        hosts=(":1234",),
+        needs_key=False,
+    ),
+    Quirks(
+        family="vllm",
+        base_url="http://127.0.0.1:8000/v1",
+        key_variable="VLLM_API_KEY",
+        echo_reasoning="own",
+        needs_key=False,
+    ),
+)
+
+GENERIC = Quirks(family="generic", key_variable="OPENAI_API_KEY", needs_key=False)
+
+_ALIASES = {"kimi": "moonshot", "google": "gemini", "grok": "xai", "claude": "anthropic", "lm-studio": "lmstudio"}
+_ALIASES |= {"glm": "zai", "zhipu": "zai", "custom": "generic", "openai-compatible": "generic"}
+
+
+def family(name: str) -> Quirks | None:
+    """The family that goes by `name`, also by its everyday name."""
+    name = name.strip().lower()
+    name = _ALIASES.get(name, name)
+    if name == GENERIC.family:
+        return GENERIC
+    return next((quirks for quirks in FAMILIES if quirks.family == name), None)
+
+
+def family_of(base_url: str) -> Quirks:
+    """The family behind an address: by its host, or its port for the well-known local servers; else the generic one."""
+    parts = urlsplit(base_url)
+    host = (parts.hostname or "").lower()
+    for quirks in FAMILIES:
+        for known in quirks.hosts:
+            if host == known or host.endswith("." + known) or (known == f":{parts.port}" and is_local(base_url)):
+                return quirks
+    return GENERIC
+
+
+def is_local(base_url: str) -> bool:
+    """Whether the address is this machine or a private network, where a model may take minutes to load."""
+    import ipaddress
+
+    host = (urlsplit(base_url).hostname or "").lower()
+    if host == "localhost" or host.endswith((".localhost", ".local", ".lan", ".internal")):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:  # a name: private only when it has no dot, as in a container network
+        return bool(host) and "." not in host
+    return address.is_loopback or address.is_private or address.is_link_local

@@ -1,0 +1,141 @@
+"""OpenAI's Responses format, the server keeping nothing: thinking comes encrypted and is sent back."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from hermes.providers.adapter import Endpoint
+from hermes.providers.opaque import arguments_object, unpack
+from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.responses_reader import CallItem, ResponsesReader
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
+from hermes.schema.model import ModelRequest
+
+
+class _InputText(msgspec.Struct, tag_field="type", tag="input_text"):
+    text: str
+
+
+class _InputImage(msgspec.Struct, tag_field="type", tag="input_image"):
+    image_url: str
+
+
+class _OutputText(msgspec.Struct, tag_field="type", tag="output_text"):
+    text: str
+
+
+class _MessageItem(msgspec.Struct, tag_field="type", tag="message"):
+    role: Literal["user", "assistant"]
+    content: list[_InputText | _InputImage] | list[_OutputText]
+
+
+class _ResultItem(msgspec.Struct, tag_field="type", tag="function_call_output"):
+    call_id: str
+    output: str | list[_InputText | _InputImage]
+
+
+class _Tool(msgspec.Struct, tag_field="type", tag="function"):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    strict: bool = False
+
+
+class _Reasoning(msgspec.Struct):
+    effort: str | UnsetType = UNSET
+    summary: str | UnsetType = UNSET
+
+
+_Item = _MessageItem | _ResultItem | CallItem | msgspec.Raw
+
+
+class _Body(msgspec.Struct, kw_only=True):
+    """`input` is last: the body of the next turn then begins with the bytes of this one."""
+
+    model: str
+    stream: bool = True
+    store: bool = False
+    include: list[str] | UnsetType = UNSET
+    instructions: str | UnsetType = UNSET
+    max_output_tokens: int | UnsetType = UNSET
+    temperature: float | UnsetType = UNSET
+    reasoning: _Reasoning | UnsetType = UNSET
+    prompt_cache_key: str | UnsetType = UNSET
+    tools: list[_Tool] | UnsetType = UNSET
+    input: list[Any]
+
+
+_encoder = msgspec.json.Encoder()
+
+
+class Responses:
+    """The codec."""
+
+    def url(self, endpoint: Endpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/responses"
+
+    def models_url(self, endpoint: Endpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/models"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {key}"}
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
+        return _encoder.encode(_body(endpoint, request, pictures))
+
+    def reader(self, endpoint: Endpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
+        return ResponsesReader()
+
+
+def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+    options, facts = endpoint.options, endpoint.facts
+    items = [item for message in request.messages for item in _items(endpoint, message, pictures)]
+    body = _Body(model=endpoint.model, input=items)
+    if system := "\n\n".join(part for part in request.system if part):
+        body.instructions = system
+    if facts.reasoning:
+        body.include = ["reasoning.encrypted_content"]  # rejected by models that don't think
+        if options.reasoning_effort or options.reasoning_summary:
+            body.reasoning = _Reasoning(options.reasoning_effort or UNSET, options.reasoning_summary or UNSET)
+    if limit := request.max_output_tokens or options.max_output_tokens:
+        body.max_output_tokens = limit
+    temperature = options.temperature if request.temperature is None else request.temperature
+    if temperature is not None and not facts.fixed_sampling:
+        body.temperature = temperature
+    if request.cache_key:
+        body.prompt_cache_key = request.cache_key
+    if request.tools:
+        body.tools = [_Tool(spec.name, spec.description, spec.parameters) for spec in request.tools]
+    return body
+
+
+def _items(endpoint: Endpoint, message: Message, pictures: Pictures) -> Iterator[_Item]:
+    if isinstance(message, AssistantMessage):
+        yield from _assistant(endpoint, message)
+        return
+    shown, note = split_pictures(message.images, pictures, seen=endpoint.facts.images)
+    if isinstance(message, UserMessage):
+        yield _MessageItem("user", _parts(message.text + note, shown))
+    else:
+        yield _result(message, message.text + note, shown)
+
+
+def _parts(text: str, shown: list[Picture]) -> list[_InputText | _InputImage]:
+    return [_InputText(text), *(_InputImage(picture.url) for picture in shown)]
+
+
+def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ResultItem:
+    return _ResultItem(message.call_id, _parts(text, shown) if shown else text)
+
+
+def _assistant(endpoint: Endpoint, message: AssistantMessage) -> Iterator[_Item]:
+    opaque = unpack(message, "responses", endpoint.provider, endpoint.model)
+    if opaque is not None and opaque.items:
+        yield from opaque.items
+        return
+    if message.text:
+        yield _MessageItem("assistant", [_OutputText(message.text)])
+    for call in message.tool_calls:
+        yield CallItem(call.id, call.name, arguments_object(call.arguments))

@@ -1,0 +1,225 @@
+"""Reading a Responses stream: its events in, model events out, and the whole message at `response.completed`."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.opaque import ABSENT, Opaque, arguments_object, is_present, pack
+from hermes.providers.sse import ServerEvent
+from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
+from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
+
+
+class CallItem(Struct, tag_field="type", tag="function_call"):
+    """A tool call, as it is sent back."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class _Content(Struct):
+    type: str
+    text: str = ""
+    refusal: str = ""
+
+
+class _Item(Struct):
+    """An item of the reply, of any type."""
+
+    type: str
+    id: str | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str | None = None
+    content: list[_Content] | None = None
+    phase: str | None = None
+    summary: msgspec.Raw = msgspec.Raw(b"[]")
+    encrypted_content: str | None = None
+
+
+class _SentText(Struct, tag_field="type", tag="output_text"):
+    text: str
+
+
+class _SentMessage(Struct, tag_field="type", tag="message"):
+    content: list[_SentText]
+    role: str = "assistant"
+    phase: str | UnsetType = UNSET
+
+
+class _SentReasoning(Struct, tag_field="type", tag="reasoning"):
+    """Without its id: the server keeps nothing that the id could name."""
+
+    summary: msgspec.Raw
+    encrypted_content: str
+
+
+class _InputDetails(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Incomplete(Struct):
+    reason: str | None = None
+
+
+class _Response(Struct):
+    status: str | None = None
+    usage: _Usage | None = None
+    incomplete_details: _Incomplete | None = None
+    error: msgspec.Raw = ABSENT
+
+
+class _Event(Struct):
+    """Any event of the stream; which fields there are depends on `type`."""
+
+    type: str
+    delta: Any = None
+    arguments: str | None = None
+    output_index: int | None = None
+    item: msgspec.Raw = ABSENT
+    response: msgspec.Raw = ABSENT
+
+
+_event = msgspec.json.Decoder(_Event)
+_item = msgspec.json.Decoder(_Item)
+_response = msgspec.json.Decoder(_Response)
+
+_TEXT = {"response.output_text.delta", "response.refusal.delta"}
+_THOUGHT = {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
+_ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+_INCOMPLETE: dict[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "refused",
+}
+
+
+class ResponsesReader:
+    """Implements `Reader`."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._items: list[_Item] = []  # in the order in which they were completed, which is their order
+        self._open: set[int] = set()
+        self._refused = False
+        self._finish: FinishReason = "stop"
+        self._usage: Usage | None = None
+
+    def feed(self, event: ServerEvent) -> list[ModelEvent]:
+        data = event.data
+        if data == b"[DONE]":  # some compatible servers add it
+            return []
+        try:
+            return self._handle(_event.decode(data), data)
+        except msgspec.DecodeError as error:
+            raise StreamBroken(f"an event can't be read: {error}") from error
+
+    def _handle(self, event: _Event, data: bytes) -> list[ModelEvent]:
+        kind = event.type
+        if kind in _TEXT and isinstance(event.delta, str):
+            self._refused = self._refused or kind == "response.refusal.delta"
+            self._text.append(event.delta)
+            return [TextDelta(event.delta)]
+        if kind in _THOUGHT and isinstance(event.delta, str):
+            self._reasoning.append(event.delta)
+            return [ReasoningDelta(event.delta)]
+        if kind == "response.reasoning_summary_part.added" and self._reasoning:
+            self._reasoning.append("\n\n")
+            return [ReasoningDelta("\n\n")]
+        if kind == "response.output_item.added":
+            return self._added(_item.decode(event.item), event.output_index)
+        if kind == "response.output_item.done":
+            self._items.append(_item.decode(event.item))
+            self._open.discard(event.output_index or 0)
+        elif kind in _ENDS:
+            self._ended(kind, _response.decode(event.response), data)
+        elif kind == "error":
+            raise ErrorFrame(data)
+        return []
+
+    def _added(self, item: _Item, index: int | None) -> list[ModelEvent]:
+        self._open.add(index or 0)
+        return [ToolCallStarted(item.call_id, item.name)] if item.type == "function_call" else []
+
+    def _ended(self, kind: str, response: _Response, data: bytes) -> None:
+        if kind in {"response.failed", "response.cancelled"}:
+            raise ErrorFrame(b'{"error":' + bytes(response.error) + b"}" if is_present(response.error) else data)
+        if kind == "response.incomplete":
+            reason = (response.incomplete_details or _Incomplete()).reason or ""
+            finish = _INCOMPLETE.get(reason)
+            if finish is None:
+                raise StreamBroken(f"the reply is incomplete for an unknown reason: {reason or 'none given'}")
+            self._finish = finish
+        elif self._open:
+            raise StreamBroken("the reply ended while a part of it was still open")
+        if response.usage is not None:
+            self._usage = _usage(response.usage)
+        self.done = True
+
+    def message(self) -> AssistantMessage:
+        if not self.done:
+            raise StreamBroken("the stream was cut before its end")
+        calls = [item for item in self._items if item.type == "function_call"]
+        if not all(item.call_id and item.name for item in calls):
+            raise StreamBroken("a tool call has no id or no name")
+        finish = self._finish
+        if finish == "stop" and calls:
+            finish = "tool_calls"
+        return AssistantMessage(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=tuple(
+                ToolCall(id=item.call_id, name=item.name, arguments=item.arguments or "") for item in calls
+            ),
+            finish="refused" if self._refused else finish,
+            usage=self._usage,
+            opaque=self._opaque(),
+        )
+
+    def _opaque(self) -> str:
+        """The items to replay, when there is something in them that the plain message can't say."""
+        if not any(item.encrypted_content or item.phase for item in self._items):
+            return ""
+        sent = (_sent(item) for item in self._items)
+        calls = [item.call_id for item in self._items if item.type == "function_call"]
+        items = [msgspec.Raw(msgspec.json.encode(item)) for item in sent if item]
+        return pack(Opaque(api="responses", calls=calls, items=items))
+
+
+def _sent(item: _Item) -> _SentMessage | _SentReasoning | CallItem | None:
+    if item.type == "reasoning" and item.encrypted_content:
+        return _SentReasoning(item.summary, item.encrypted_content)
+    if item.type == "function_call":
+        return CallItem(item.call_id, item.name, arguments_object(item.arguments or ""))
+    if item.type == "message":
+        parts = [_SentText(part.text or part.refusal) for part in item.content or ()]
+        return _SentMessage(parts, phase=item.phase or UNSET)
+    return None
+
+
+def _usage(usage: _Usage) -> Usage:
+    details = usage.input_tokens_details or _InputDetails()
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=details.cached_tokens or 0,
+        cache_write_tokens=details.cache_write_tokens or 0,
+        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).reasoning_tokens or 0,
+    )

@@ -1,0 +1,216 @@
+"""`Resilient`: a chain of candidates as one model. It retries, waits, rotates keys and falls back, and says so."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Protocol
+
+import msgspec
+
+from hermes.errors import ModelError
+from hermes.providers.adapter import Adapter
+from hermes.providers.http import Deadlines
+from hermes.providers.keys import KeyRing
+from hermes.schema.model import ModelEvent, ModelRequest, Retrying
+
+_FIRST_DELAY = 0.5
+_LONGEST_DELAY = 20.0
+_LEAST_PATIENCE = 5.0  # an attempt with less time than this is not worth making
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How much trouble one answer is worth: attempts per candidate, seconds of waiting, seconds until giving up.
+
+    A service that fails for good has failed after `total` seconds, whatever the way; one that answers slowly has all
+    the time that its deadlines give it.
+    """
+
+    attempts: int = 4
+    waiting: float = 60.0
+    total: float = 90.0
+
+
+class Plain(Protocol):
+    """A model without keys or deadlines, such as the embedded one."""
+
+    provider: str
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+
+class Candidate:
+    """One model that may answer, with the keys it may use."""
+
+    def __init__(self, model: Adapter | Plain, keys: KeyRing | None = None) -> None:
+        self.model = model
+        self.keys = keys or KeyRing()
+
+    def open(self, request: ModelRequest, first_byte: float | None) -> AsyncIterator[ModelEvent]:
+        """A new attempt, perhaps with less time for its first byte than usual."""
+        if not isinstance(self.model, Adapter):
+            return self.model.stream(request)
+        deadlines: Deadlines = self.model.deadlines
+        if first_byte is not None and first_byte < deadlines.first_byte:
+            deadlines = msgspec.structs.replace(deadlines, first_byte=first_byte)
+        return self.model.stream(request, key=self.keys.current, deadlines=deadlines)
+
+
+class _Course:
+    """One answer's troubles so far."""
+
+    def __init__(self, patience: Patience, now: float) -> None:
+        self.patience = patience
+        self.since = now  # when the present run of failures began
+        self.attempt = 1
+        self.waited = 0.0
+        self.failed: list[str] = []
+        self.tries = 0
+        self.keys_left = 0
+        self.first_byte: float | None = None
+
+    def enter(self, keys: int) -> None:
+        """A new candidate."""
+        self.tries = 0
+        self.keys_left = keys - 1
+        self.first_byte = None
+
+    def left(self, now: float) -> float:
+        return self.patience.total - (now - self.since)
+
+
+class Resilient:
+    """Implements the `Model` port. `Retrying` comes before each new attempt: what was streamed until then is void."""
+
+    def __init__(
+        self,
+        candidates: tuple[Candidate, ...],
+        patience: Patience | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._candidates = candidates
+        self._patience = patience or Patience()
+        self._clock = clock
+        self._sleep = sleep
+        self._chance = chance
+
+    @property
+    def provider(self) -> str:
+        """Who answers first."""
+        return self._candidates[0].model.provider
+
+    @property
+    def name(self) -> str:
+        """The model that answers first."""
+        return self._candidates[0].model.name
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All that may answer, in order."""
+        return self._candidates
+
+    def warm(self) -> None:
+        """Load what the first call needs; meant for a thread while a person types."""
+        model = self._candidates[0].model
+        if isinstance(model, Adapter):
+            model.warm()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Ends with `Finished`, or raises the ModelError that nothing helped against."""
+        course = _Course(self._patience, self._clock())
+        for place, candidate in enumerate(self._candidates):
+            if place:
+                request = msgspec.structs.replace(request, model="")  # that name belongs to the first
+            course.enter(len(candidate.keys))
+            following = self._candidates[place + 1] if place + 1 < len(self._candidates) else None
+            while True:
+                streamed = False
+                try:
+                    async with _Closing(candidate.open(request, course.first_byte)) as events:
+                        async for event in events:
+                            streamed = True
+                            yield event
+                    return  # noqa: TRY300 - the end of the answer
+                except ModelError as error:
+                    failure = error
+                if streamed and failure.reason != "timeout":
+                    course.since = self._clock()  # it did answer: this failure begins a new run
+                delay = self._again(course, candidate, failure)
+                if delay is None:
+                    break
+                yield _retrying(course, failure, delay, candidate)
+                if delay:
+                    await self._sleep(delay)
+            course.failed.append(failure.message)
+            if following is None or not failure.fall_back:
+                raise _final(failure, course)
+            course.attempt += 1
+            yield _retrying(course, failure, 0.0, following)
+
+    def _again(self, course: _Course, candidate: Candidate, failure: ModelError) -> float | None:
+        """The seconds to wait before the same candidate is tried again; None if it is not."""
+        if failure.rotate_key and course.keys_left > 0:
+            course.keys_left -= 1
+            course.attempt += 1
+            candidate.keys.rotate()
+            return 0.0
+        course.tries += 1
+        if not failure.retryable or course.tries >= course.patience.attempts:
+            return None
+        delay = failure.retry_after
+        if delay is None:
+            delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (course.tries - 1)) * (0.5 + self._chance() / 2)
+        left = course.left(self._clock()) - delay
+        if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
+            return None
+        course.waited += delay
+        course.first_byte = left
+        course.keys_left = len(candidate.keys) - 1
+        course.attempt += 1
+        return delay
+
+
+class _Closing:
+    """Closes a stream at once when it is left, not when somebody collects it."""
+
+    def __init__(self, events: AsyncIterator[ModelEvent]) -> None:
+        self._events = events
+
+    async def __aenter__(self) -> AsyncIterator[ModelEvent]:
+        return self._events
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(self._events, AsyncGenerator):
+            await self._events.aclose()
+
+
+def _retrying(course: _Course, failure: ModelError, delay: float, candidate: Candidate) -> Retrying:
+    model = candidate.model
+    return Retrying(failure.reason, failure.message, course.attempt, delay, model.provider, model.name)
+
+
+def _final(failure: ModelError, course: _Course) -> ModelError:
+    """The last failure, with those of the candidates before it and the number of attempts."""
+    message = "\n".join(dict.fromkeys(course.failed))
+    if course.attempt > 1:
+        message += f" (after {course.attempt} attempts)"
+    final = ModelError(
+        message,
+        hint=failure.hint,
+        reason=failure.reason,
+        retryable=failure.retryable,
+        compress=failure.compress,
+        rotate_key=failure.rotate_key,
+        fall_back=failure.fall_back,
+        retry_after=failure.retry_after,
+        status=failure.status,
+    )
+    final.__cause__ = failure
+    return final

@@ -1,0 +1,94 @@
+"""Server-sent events: bytes in, events out, however the bytes were cut. Bounded, and strict about what it was given."""
+
+from msgspec import Struct
+
+MAX_EVENT = 16 * 1024 * 1024  # bytes of one event, or of one line
+
+
+class ServerEvent(Struct, frozen=True, gc=False):
+    """One event: its name (mostly empty) and its data."""
+
+    name: str
+    data: bytes
+
+
+class EventTooLarge(ValueError):
+    """A line or an event passed the bound."""
+
+
+class EventParser:
+    """Feed it what arrives. What is left at the end of a stream was cut, and is never an event."""
+
+    __slots__ = ("_data", "_limit", "_line", "_line_size", "_name", "_size", "_skip_newline", "_started")
+
+    def __init__(self, limit: int = MAX_EVENT) -> None:
+        self._limit = limit
+        self._line: list[bytes] = []  # pieces of a line whose end has not come yet
+        self._line_size = 0
+        self._data: list[bytes] = []
+        self._size = 0
+        self._name = ""
+        self._skip_newline = False
+        self._started = False
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that `chunk` completes."""
+        if b"\r" in chunk or self._skip_newline:
+            chunk = self._plain_newlines(chunk)
+        if b"\n" not in chunk:
+            self._keep(chunk)
+            return []
+        if self._line:
+            chunk = b"".join((*self._line, chunk))
+            self._line.clear()
+            self._line_size = 0
+        if not self._started:
+            self._started = True
+            chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+        lines = chunk.split(b"\n")
+        self._keep(lines.pop())
+        return self._read(lines)
+
+    def _plain_newlines(self, chunk: bytes) -> bytes:
+        """CR and CRLF as LF. A CR at the end of a chunk ends its line at once; a LF that follows belongs to it."""
+        if not chunk:
+            return chunk
+        if self._skip_newline and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            if not chunk:
+                self._skip_newline = False
+                return chunk
+        self._skip_newline = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _keep(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._line_size += len(piece)
+        if self._line_size > self._limit:
+            raise EventTooLarge(f"a line of more than {self._limit} bytes")
+        self._line.append(piece)
+
+    def _read(self, lines: list[bytes]) -> list[ServerEvent]:
+        events: list[ServerEvent] = []
+        for line in lines:
+            if not line:
+                if self._data:
+                    data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+                    events.append(ServerEvent(self._name, data))
+                    self._data.clear()
+                    self._size = 0
+                self._name = ""
+            elif line.startswith(b"data:"):
+                self._add_data(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif line.startswith(b"event:"):
+                self._name = line[6:].removeprefix(b" ").decode("utf-8", "replace")
+            elif line == b"data":
+                self._add_data(b"")
+        return events
+
+    def _add_data(self, value: bytes) -> None:
+        self._size += len(value) + 1
+        if self._size > self._limit:
+            raise EventTooLarge(f"an event of more than {self._limit} bytes")
+        self._data.append(value)

@@ -1,0 +1,269 @@
+"""A fake model service on loopback that speaks the three real wire formats, answers by script and fails on command.
+
+In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. Running out of replies answers 500
+and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0 --script FILE` prints its
+address; a script is a JSON list of replies (see `hermes.testing.served`).
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from hermes.testing.formats import Format, error_body, error_frame, render
+from hermes.testing.served import Fault, Served, parse_script
+
+_FORMATS: dict[str, Format] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "anthropic"}
+_REASONS = {200: "OK", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A request as it came: nothing is parsed or tidied."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Asked(msgspec.Struct):
+    model: str = "unknown"
+
+
+class ModelServer:
+    """`requests` holds what was asked. With `repeat`, the last reply is given again and again."""
+
+    def __init__(self, *replies: Served | str, repeat: bool = False, models: tuple[str, ...] = ("fake-1",)) -> None:
+        self.requests: list[Recorded] = []
+        self.disconnected = asyncio.Event()  # a client went away while it was being answered
+        self.hanging = asyncio.Event()  # a scripted silence began
+        self.connections = 0
+        self.record: Path | None = None
+        self._replies = [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._repeat = repeat
+        self._models = models
+        self._unexpected = 0
+        self._served = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """The base address for all three formats."""
+        assert self._server is not None, "the server has not been started"  # noqa: S101
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+
+    @property
+    def left(self) -> int:
+        """Replies that were not asked for."""
+        return len(self._replies)
+
+    @property
+    def posts(self) -> list[Recorded]:
+        """The requests for an answer."""
+        return [request for request in self.requests if request.method == "POST"]
+
+    async def start(self, port: int = 0) -> None:
+        """Listen."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
+
+    async def close(self) -> None:
+        """Stop, and fail if more was asked than was scripted."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+        if self._unexpected:
+            raise AssertionError(f"the model server was asked {self._unexpected} times more than was scripted")
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._unexpected = 0  # the test has failed already, and says why
+        await self.close()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.get_running_loop().create_task(self._serve(_Connection(reader, writer, self)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, connection: "_Connection") -> None:
+        try:
+            while (request := await connection.read_request()) is not None:
+                self.requests.append(request)
+                self._save(request)
+                if not await self._answer(request, connection):
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError):
+            self.disconnected.set()
+        finally:
+            connection.close()
+
+    def _save(self, request: Recorded) -> None:
+        if self.record is not None:
+            line = {"method": request.method, "path": request.path, "body": request.body.decode()}
+            with self.record.open("ab") as file:
+                file.write(msgspec.json.encode(line) + b"\n")
+
+    async def _answer(self, request: Recorded, connection: "_Connection") -> bool:
+        """Whether the connection goes on."""
+        if request.method == "GET" and request.path.endswith("/models"):
+            listing = {"object": "list", "data": [{"id": name, "object": "model"} for name in self._models]}
+            return await connection.send(200, msgspec.json.encode(listing))
+        kind = next((kind for path, kind in _FORMATS.items() if request.path.endswith(path)), None)
+        if kind is None or request.method != "POST":
+            return await connection.send(404, error_body("chat", 404, f"no such path: {request.path}", ""))
+        try:
+            model = msgspec.json.decode(request.body, type=_Asked).model
+        except msgspec.DecodeError as error:
+            return await connection.send(400, error_body(kind, 400, f"the body is not JSON: {error}", ""))
+        if not self._replies:
+            self._unexpected += 1
+            return await connection.send(500, error_body(kind, 500, "the script has no reply left", ""))
+        reply = self._replies[0] if self._repeat and len(self._replies) == 1 else self._replies.pop(0)
+        self._served += 1
+        events = render(kind, reply, model, self._served)
+        if reply.fault is None:
+            return await connection.stream(events, reply.delay)
+        return await self._fail(reply.fault, events, kind, connection)
+
+    async def _fail(self, fault: Fault, events: list[bytes], kind: Format, connection: "_Connection") -> bool:
+        half = events[: max(1, len(events) // 2)]
+        if fault.hang:
+            await connection.hang(half if fault.hang == "middle" else [], head=fault.hang != "head")
+            return False
+        if fault.cut_after is not None:
+            await connection.cut(b"".join(events)[: fault.cut_after])
+            return False
+        if fault.malformed:
+            return await connection.stream([*half, b"data: {not json\n\n"], 0)
+        if fault.error_frame:
+            return await connection.stream([*half, error_frame(kind, fault.message)], 0)
+        if fault.empty:
+            return await connection.stream([], 0)
+        return await connection.send(*_whole(fault, kind))
+
+
+def _whole(fault: Fault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
+    """A fault that is not a stream."""
+    if fault.status:
+        body = fault.body.encode() or error_body(kind, fault.status, fault.message, fault.code)
+        return fault.status, body, {"retry-after": fault.retry_after} if fault.retry_after else {}
+    if fault.html:
+        page = b"<!doctype html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
+        return 200, page, {"content-type": "text/html; charset=utf-8"}
+    return 200, fault.body.encode(), {"content-type": fault.content_type}
+
+
+class _Connection:
+    """HTTP/1.1 on one socket, as much as a client of a model service needs."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: ModelServer) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._owner = server
+
+    async def read_request(self) -> Recorded | None:
+        """The next request; None when the client has closed the connection between two."""
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:
+            if error.partial:
+                raise
+            return None
+        first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+        method, path, _ = first.split(" ", 2)
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        return Recorded(method, path.partition("?")[0], headers, body)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}", *(f"{k}: {v}" for k, v in headers.items())]
+        self._writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+
+    def _chunk(self, data: bytes) -> None:
+        self._writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> bool:
+        """A whole answer."""
+        self._head(status, {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})})
+        self._writer.write(body)
+        await self._writer.drain()
+        return True
+
+    def _begin(self) -> None:
+        self._head(200, {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"})
+
+    async def stream(self, events: list[bytes], delay: float) -> bool:
+        """A stream with its proper end."""
+        self._begin()
+        for event in events:
+            self._chunk(event)
+            if delay:
+                await self._writer.drain()
+                await asyncio.sleep(delay)
+        self._writer.write(b"0\r\n\r\n")
+        await self._writer.drain()
+        return True
+
+    async def cut(self, data: bytes) -> None:
+        """A stream that breaks off."""
+        self._begin()
+        if data:
+            self._chunk(data)
+        await self._writer.drain()
+
+    async def hang(self, events: list[bytes], *, head: bool) -> None:
+        """Say so much and then nothing, until the client goes away."""
+        if head:
+            self._begin()
+        for event in events:
+            self._chunk(event)
+        await self._writer.drain()
+        self._owner.hanging.set()
+        await self._reader.read(1)
+        self._owner.disconnected.set()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def _run(server: ModelServer, port: int) -> None:
+    await server.start(port)
+    sys.stdout.write(server.url + "\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    """The server as a process; it runs until it is ended."""
+    parser = argparse.ArgumentParser(prog="python -m hermes.testing.model_server", description="A fake model service.")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the address is printed")
+    parser.add_argument("--script", type=Path, required=True, help="a JSON list of replies")
+    parser.add_argument("--record", type=Path, help="append each request to this file, one JSON object per line")
+    parser.add_argument("--repeat", action="store_true", help="give the last reply again and again")
+    options = parser.parse_args()
+    server = ModelServer(*parse_script(options.script.read_bytes()), repeat=options.repeat)
+    server.record = options.record
+    try:
+        asyncio.run(_run(server, options.port))
+    except KeyboardInterrupt:
+        return
+
+
+if __name__ == "__main__":
+    main()
