@@ -23,7 +23,11 @@ from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
 from hermes.schema.events import SessionPrompted
 from hermes.settings import Secrets
-from hermes.tools import InterimPolicy, default_tools
+from hermes.settings.load import environment
+from hermes.tools import default_tools
+from hermes.tools.policy import InterimPolicy
+
+_TOOLS_KEPT = 256  # sessions whose tools are remembered
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
 
@@ -48,6 +52,7 @@ class Agent:
         self._secrets = secrets
         self._mode: ApprovalMode = approvals
         self._model_name = model
+        self._tools: dict[str, Mapping[str, Tool]] = {}
         self.desk = Desk()
 
     @cached_property
@@ -55,10 +60,17 @@ class Agent:
         """The model the settings ask for, with its fallbacks."""
         return build_model(self._app.settings, self._secrets, self._app.home, model=self._model_name)
 
-    @cached_property
-    def tools(self) -> Mapping[str, Tool]:
-        """What the model can do."""
-        return default_tools(self._app.home.cache / "outputs")
+    def tools(self, session: str) -> Mapping[str, Tool]:
+        """What the model can do in a session. The session's tools know what it has read and where its terminal is."""
+        tools = self._tools.pop(session, None) or self._new_tools()
+        self._tools[session] = tools
+        if len(self._tools) > _TOOLS_KEPT:
+            del self._tools[next(iter(self._tools))]
+        return tools
+
+    def _new_tools(self) -> Mapping[str, Tool]:
+        home = self._app.home
+        return default_tools(home.cache / "outputs", environment=environment(), hermes_home=home.root)
 
     @cached_property
     def service(self) -> SessionService:
@@ -81,16 +93,17 @@ class Agent:
         """Which model answers first."""
         return ModelInfo(self.model.provider, self.model.name)
 
-    def _runtime(self, approvals: Approvals) -> Runtime:
+    def _runtime(self, session: str, approvals: Approvals) -> Runtime:
         settings = self._app.settings
-        policy = InterimPolicy(self._mode, home=self._app.home.root, strict=self.describe().local)
-        calls = CallRunner(self.tools, policy, approvals)
+        strict = self.describe().local and self._mode != "full"
+        policy = InterimPolicy(self._mode, hermes_home=self._app.home.root, user_home=Path.home(), strict=strict)
+        calls = CallRunner(self.tools(session), policy, approvals)
         return NativeRuntime(self.model, calls, max_steps=settings.budget.max_steps)
 
     def _prompt(self, cwd: Path) -> SessionPrompted:
         date = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
         system = system_prompt(cwd, date=date, project_texts=read_project_files(cwd))
-        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools.values()))
+        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools("").values()))
 
     def _budget(self, session: str) -> Budget:
         """The caps that hold now, with what the session and the day have used of them."""

@@ -45,7 +45,7 @@ class Workshop(msgspec.Struct, frozen=True):
     store: Store
     ids: Ids
     desk: Desk
-    runtime: Callable[[Approvals], Runtime]
+    runtime: Callable[[str, Approvals], Runtime]
     prompt: Callable[[Path], SessionPrompted]
     budget: Callable[[str], Budget]
     publish: Callable[[Row], None]
@@ -137,7 +137,7 @@ class Runner:
         info = shop.store.sessions.find(self.session)
         cwd = Path(info.cwd or ".")
         approvals = SessionApprovals(shop.desk, journal)
-        runtime = shop.runtime(approvals)
+        runtime = shop.runtime(self.session, approvals)
         journal.turn = shop.ids.turn()
         opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
         await journal.record(*opening, TurnStarted(inputs=tuple(journal.history.waiting), runtime=runtime.name))

@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.adapter import Adapter
+from hermes.providers.catalogue import ModelFacts, Prices
 from hermes.providers.http import Deadlines
 from hermes.providers.keys import KeyRing
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
@@ -108,6 +109,12 @@ class Resilient:
     def name(self) -> str:
         """The model that answers first."""
         return self._candidates[0].model.name
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What is known about the model that answers first. A model without an address costs nothing."""
+        model = self._candidates[0].model
+        return model.endpoint.facts if isinstance(model, Adapter) else ModelFacts(prices=Prices(0.0, 0.0))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
