@@ -6,8 +6,12 @@ import apsw
 import msgspec
 
 from hermes.schema.events import SessionRecovered
-from hermes.store.file import check_pages
-from hermes.store.row import COLUMNS, Draft, Row, checksum
+from hermes.store.row import Row, checksum
+
+# Text as bytes, which are read also when they are no longer text.
+_TEXTS = ("session", "type", "role", "turn", "data")
+_COLUMNS = ", ".join(f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in Row._fields)
+_ROWS = f"SELECT {_COLUMNS}, crc FROM events"  # noqa: S608 - our own names
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -21,7 +25,7 @@ class Report(msgspec.Struct, frozen=True):
 def check(connection: apsw.Connection) -> Report:
     """Looks at everything; changes nothing."""
     try:
-        check_pages(connection)
+        check_pages(connection, indexes=True)
     except apsw.CorruptError as error:
         return Report(0, 0, [f"damaged page: {error}"])
     sessions = connection.execute("SELECT count(*) FROM sessions").get
@@ -29,11 +33,22 @@ def check(connection: apsw.Connection) -> Report:
     return Report(int(sessions), int(rows), [*_bad_rows(connection), *_bad_sequences(connection)])
 
 
+def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
+    """Reads every page; raises apsw.CorruptError naming the first fault. With `indexes`, their entries as well."""
+    verdict = connection.execute("PRAGMA integrity_check(1)" if indexes else "PRAGMA quick_check(1)").get
+    if verdict != "ok":
+        raise apsw.CorruptError(str(verdict))
+
+
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
-    for *columns, crc in connection.execute(f"SELECT {COLUMNS}, crc FROM events"):  # noqa: S608 - our own names
-        row = Row(*columns)
-        if checksum(row.session, row.seq, row.epoch, Draft(row.type, row.role, row.data), row.turn) != crc:
+    for number, session, seq, epoch, ts, kind, role, turn, data, crc in connection.execute(_ROWS):
+        row = Row(number, _text(session), seq, epoch, ts, _text(kind), role and _text(role), _text(turn), _text(data))
+        if checksum(row) != crc:
             yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
 def _bad_sequences(connection: apsw.Connection) -> Iterator[str]:
@@ -43,7 +58,7 @@ def _bad_sequences(connection: apsw.Connection) -> Iterator[str]:
     """
     for session, head, rows, last in connection.execute(query).fetchall():
         missing = head - rows - _known_lost(connection, session)
-        if head != last or missing:
+        if head != last or missing > 0:
             yield f"session {session}: {rows} rows, the last is {last} but should be {head}; {missing} missing"
     orphans = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
     for (session,) in connection.execute(orphans):

@@ -5,10 +5,8 @@ own, and are acknowledged only when that transaction is on disk. Whoever waits f
 others have submitted meanwhile; a thread commits what was submitted by those who can't wait (coroutines).
 """
 
-import logging
 import os
 import queue
-import random
 import threading
 import time
 from collections import deque
@@ -20,9 +18,8 @@ from typing import TypeVar
 
 import apsw
 
-from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
-
-log = logging.getLogger("hermes.store")
+from hermes.errors import StoreDamaged, StoreError
+from hermes.store.connection import connect, in_our_words, log, only_the_index, suspect, translated
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
@@ -30,59 +27,7 @@ _Outcome = tuple[Future[object], object, BaseException | None]
 
 _BATCH = 256  # jobs that may share a transaction
 _IDLE = 1.0  # seconds without a write before projections that may lag are brought up to date
-_TELL = 2.0  # seconds of waiting for another process before the log says so
-
-
-def connect(path: Path, *, busy_timeout: float, change: bool = True) -> apsw.Connection:
-    """A connection with the settings every one of ours has; the file must exist. Without `change` it stays as it is."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_handler(_patience(path, busy_timeout))
-    if not change:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        return connection
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
-    return connection
-
-
-def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
-    """A busy handler that polls in short random steps, so that many writers get their turn soon."""
-    started = 0.0
-    told = False
-
-    def wait(tries: int) -> bool:
-        nonlocal started, told
-        now = time.monotonic()
-        if tries == 0:
-            started, told = now, False
-        if now - started > timeout:
-            return False
-        if now - started > _TELL and not told:
-            told = True
-            log.warning("waiting for another process to let go of %s", path)
-        time.sleep(random.uniform(0.0002, 0.002 if tries < 100 else 0.02))  # noqa: S311 - spreading, not secrecy
-        return True
-
-    return wait
-
-
-@contextmanager
-def in_our_words(path: Path) -> Iterator[None]:
-    """Turns SQLite's exceptions into ours: what happened, what was kept, what to do."""
-    try:
-        yield
-    except apsw.BusyError as error:
-        hint = "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
-        raise StoreBusy(f"{path} is locked by another process", hint=hint) from error
-    except apsw.FullError as error:
-        hint = "Nothing of this was written; everything saved before is safe. Free some space, then try again."
-        raise StoreFull(f"not saved: no space left for {path}", hint=hint) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
-        raise StoreDamaged(f"{path} is damaged: {error}", hint=hint) from error
-    except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
-        hint = "Nothing of this was written. Check the disk, and the permissions of the file and its folder."
-        raise StoreError(f"not saved: {path}: {error}", hint=hint) from error
+_BREATH = 0.05  # seconds between two steps of that
 
 
 class Database:
@@ -97,13 +42,16 @@ class Database:
         self._closed = False
         self._damage: StoreDamaged | None = None
         self._tasks: deque[_Task] = deque()
+        self._door = threading.Lock()  # nothing enters the queue once it is closed
         self._writing = threading.Lock()
+        self._reading = threading.Lock()
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
+        self._asleep = False  # the thread waits for the bell alone
+        self._written = 0.0  # when `write` last did
         with in_our_words(path):
             self._writer = connect(path, busy_timeout=busy_timeout)
             self._reader = connect(path, busy_timeout=busy_timeout)
-        self._reader.execute("PRAGMA query_only=ON").fetchall()
-        self._reading = threading.Lock()
+            self._reader.execute("PRAGMA query_only=ON").fetchall()
         self._thread = threading.Thread(target=self._run, name="hermes-store", daemon=True)
         self._thread.start()
 
@@ -116,87 +64,118 @@ class Database:
     def write(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` in a write transaction and returns once the result is on disk."""
         future = self._enqueue(job)
-        while not future.done():
-            with self._writing:
-                self._commit_waiting()
+        while not future.done() and self._commit_waiting():
+            pass  # nothing was waiting: another thread took it along and is about to say how it went
+        self._written = time.monotonic()
+        if self._asleep:
+            self._asleep = False
+            self._bell.put(True)
         return future.result()
 
     def read(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` on the reader, which sees one consistent state throughout."""
-        with self._reading, in_our_words(self.path):
-            if self._closed:
-                raise StoreError("the session log is closed")
-            self._reader.execute("BEGIN")
-            try:
-                result = job(self._reader)
-            finally:
-                self._reader.execute("ROLLBACK")
-        return result
+        self._refuse_after_fork()
+        try:
+            with self._reading, in_our_words(self.path):
+                if self._closed:
+                    raise StoreError("the session log is closed")
+                self._reader.execute("BEGIN")
+                try:
+                    return job(self._reader)
+                except UnicodeDecodeError as error:
+                    raise apsw.CorruptError(f"a text that is none ({error.reason})") from error
+                finally:
+                    self._reader.execute("ROLLBACK")
+        except StoreDamaged as error:
+            self._note_damage(error)
+            raise
 
     def close(self) -> None:
         """Finishes what was submitted, then lets go of the file. Idempotent."""
-        if self._closed:
-            return
-        self._closed = True
-        self._bell.put(False)
         if os.getpid() != self._pid:
+            self._closed = True  # a forked copy: connections and locks are the parent's
             return
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
+        self._bell.put(False)
         self._thread.join()
-        with self._reading, in_our_words(self.path):
+        with self._writing, self._reading, in_our_words(self.path):
             self._reader.close()
             self._writer.close()
 
-    def _enqueue(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
+    def _refuse_after_fork(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError("the session log was opened before a fork", hint="Open it again in the child process.")
-        if self._closed:
-            raise StoreError("the session log is closed")
+
+    def _enqueue(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
+        self._refuse_after_fork()
         future: Future[T] = Future()
-        self._tasks.append((job, future))  # type: ignore[arg-type]
+        with self._door:
+            if self._closed:
+                raise StoreError("the session log is closed")
+            self._tasks.append((job, future))  # type: ignore[arg-type]
         return future
 
     def _run(self) -> None:
-        lagging = self._on_idle is not None
+        pause: float | None = _IDLE
         ringing = True
         while ringing:
             try:
-                ringing = self._bell.get(timeout=_IDLE if lagging else None)
+                ringing = self._bell.get(timeout=pause)
             except queue.Empty:
-                lagging = self._catch_up()
+                pause = self._idle()
                 continue
-            with self._writing:
-                while self._tasks:
-                    self._commit_waiting()
-            lagging = self._on_idle is not None
+            while self._commit_waiting():
+                pass
+            pause = _IDLE
 
-    def _commit_waiting(self) -> None:
-        batch: list[_Task] = []
-        while self._tasks and len(batch) < _BATCH:
-            task = self._tasks.popleft()
-            if task[1].set_running_or_notify_cancel():
-                batch.append(task)
-        if batch:
-            self._commit(batch)
+    def _idle(self) -> float | None:
+        """A step of what can wait; returns how long to pause after it."""
+        if time.monotonic() - self._written < _IDLE:
+            return _IDLE
+        self._asleep = True  # before the last look, so that a write just after it rings
+        if not self._catch_up():
+            return None
+        self._asleep = False
+        return _BREATH
 
-    def _commit(self, batch: list[_Task]) -> None:
+    def _commit_waiting(self) -> bool:
+        """Commits a batch and tells those who wait for it; False when nobody does.
+
+        They are told without the lock: what they do then may be another write.
+        """
+        with self._writing:
+            batch: list[_Task] = []
+            while self._tasks and len(batch) < _BATCH:
+                task = self._tasks.popleft()
+                if task[1].set_running_or_notify_cancel():
+                    batch.append(task)
+            outcomes = self._commit(batch) if batch else []
+        _tell(outcomes)
+        return bool(batch)
+
+    def _commit(self, batch: list[_Task]) -> list[_Outcome]:
         """One transaction for the whole batch. Nothing is acknowledged before COMMIT has returned."""
-        outcomes: list[_Outcome] = []
         try:
             with in_our_words(self.path), self._writer_transaction():
-                outcomes = [(future, *_attempt(self._writer, job)) for job, future in batch]
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for these writes
+                return [(future, *_attempt(self._writer, job, self.path)) for job, future in batch]
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits for these writes
+            if len(batch) > 1 and only_the_index(error.__cause__):
+                return [self._commit([task])[0] for task in batch]  # only one of them needs the search index
             self._note_damage(error)
-            outcomes = [(future, None, error) for _, future in batch]
-        for future, result, error in outcomes:
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
+            return [(future, None, error) for _, future in batch]
+        except BaseException:  # this thread is stopped (Ctrl-C); the others must not wait for it
+            hint = "It may have been written or not; look at the session before trying again."
+            error = StoreError("interrupted while saving", hint=hint)
+            _tell([(future, None, error) for _, future in batch])
+            raise
 
     @contextmanager
     def _writer_transaction(self) -> Iterator[None]:
         if self._damage is not None:
-            raise self._damage
+            raise StoreDamaged(self._damage.message, hint=self._damage.hint)
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -213,18 +192,28 @@ class Database:
         try:
             with self._writing, in_our_words(self.path), self._writer_transaction():
                 return self._on_idle(self._writer)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - this thread acknowledges writes: it must go on
             self._note_damage(error)
-            log.warning("search index not updated: %s", error)
+            log.warning("search index not updated: %s", error, exc_info=not isinstance(error, StoreError))
             return False
 
     def _note_damage(self, error: BaseException) -> None:
-        if isinstance(error, StoreDamaged):
+        """From here on nothing is written, and the next opening looks at everything."""
+        if isinstance(error, StoreDamaged) and self._damage is None and not only_the_index(error.__cause__):
             self._damage = error
+            suspect(self.path)
+
+
+def _tell(outcomes: list[_Outcome]) -> None:
+    for future, result, error in outcomes:
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 def _attempt(
-    connection: apsw.Connection, job: Callable[[apsw.Connection], object]
+    connection: apsw.Connection, job: Callable[[apsw.Connection], object], path: Path
 ) -> tuple[object, BaseException | None]:
     """Runs one job in a savepoint. An error of the database ends the whole batch; an error of the job only the job."""
     connection.execute("SAVEPOINT job")
@@ -235,6 +224,6 @@ def _attempt(
             raise
         connection.execute("ROLLBACK TO job")
         connection.execute("RELEASE job")
-        return None, error
+        return None, translated(error, path) if isinstance(error, apsw.Error) else error
     connection.execute("RELEASE job")
     return result, None

@@ -13,11 +13,19 @@ from typing import NamedTuple
 import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
-from hermes.store.database import connect, in_our_words
+from hermes.store.check import check, check_pages
+from hermes.store.connection import connect, in_our_words, suspicion
+from hermes.store.private import open_private
 from hermes.store.schema import APPLICATION_ID
+from hermes.store.wal import commits_after, content
 
-FULL_CHECK_BYTES = 16 * 1024 * 1024
-"""Up to this size opening checks every page, in some tens of milliseconds; `hermes sessions check` always does."""
+CHECK_ALL_BYTES = 4 * 1024 * 1024
+"""Up to this size opening checks everything, in some tens of milliseconds; `hermes sessions check` always does."""
+
+CHECK_PAGES_BYTES = 16 * 1024 * 1024
+"""Up to this size opening checks the structure of every page."""
+
+_WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
 
 
 class State(Enum):
@@ -55,7 +63,7 @@ def inspect(path: Path, *, version: int, busy_timeout: float) -> Finding:
         return Finding(State.DAMAGED, detail="the file is empty")
     try:
         with in_our_words(path):
-            found = _look_inside(path, busy_timeout)
+            found = _look_inside(path, version, busy_timeout)
     except StoreDamaged as damaged:
         return Finding(State.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
@@ -64,23 +72,52 @@ def inspect(path: Path, *, version: int, busy_timeout: float) -> Finding:
     return Finding(State.CURRENT if found == version else State.OLD, version=found)
 
 
-def _look_inside(path: Path, busy_timeout: float) -> int:
+def _look_inside(path: Path, known: int, busy_timeout: float) -> int:
     """The file's version. Raises apsw.CorruptError when a page is bad."""
     with closing(connect(path, busy_timeout=busy_timeout, change=False)) as connection:
-        application = connection.execute("PRAGMA application_id").get
-        if application != APPLICATION_ID:
-            hint = "Nothing was changed. Move it away, or set HERMES_HOME to another folder."
-            raise StoreError(f"{path} is a database of another program", hint=hint)
-        if path.stat().st_size <= FULL_CHECK_BYTES:
+        _require_ours(connection, path)
+        version = int(connection.execute("PRAGMA user_version").get)
+        if version < 1:
+            raise apsw.CorruptError("the header has no version")
+        size = path.stat().st_size
+        if size <= CHECK_PAGES_BYTES:
             check_pages(connection)
-        return int(connection.execute("PRAGMA user_version").get)
+        _check_wal(connection, path)
+        if version == known and (size <= CHECK_ALL_BYTES or suspicion(path).exists()):
+            _check_everything(connection)
+        return version
 
 
-def check_pages(connection: apsw.Connection) -> None:
-    """Reads every page; raises apsw.CorruptError naming the first fault."""
-    verdict = connection.execute("PRAGMA quick_check(1)").get
-    if verdict != "ok":
-        raise apsw.CorruptError(str(verdict))
+def _check_everything(connection: apsw.Connection) -> None:
+    problems = check(connection).problems
+    if problems:
+        raise apsw.CorruptError(problems[0])
+
+
+def _require_ours(connection: apsw.Connection, path: Path) -> None:
+    """Tells another program's database, which is refused, from one of ours whose header went bad."""
+    if connection.execute("PRAGMA application_id").get == APPLICATION_ID:
+        return
+    ours = "SELECT count(*) FROM sqlite_schema WHERE name IN ('events', 'events_by_session', 'search_progress')"
+    if connection.execute(ours).get == 3:
+        raise apsw.CorruptError("the header does not say that it is a file of Hermes")
+    hint = "Nothing was changed. Move it away, or set HERMES_HOME to another folder."
+    raise StoreError(f"{path} is a database of another program", hint=hint)
+
+
+def _check_wal(connection: apsw.Connection, path: Path) -> None:
+    """Raises apsw.CorruptError when the write-ahead log has transactions that SQLite no longer sees.
+
+    Each is on disk before the next begins, so a power cut can leave one behind the readable part, never two.
+    """
+    log = content(path.with_name(path.name + "-wal"))
+    if not log:
+        return
+    before = log[:_WAL_ROUND]
+    _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").get
+    lost = commits_after(log, max(frames, 0), int(connection.execute("PRAGMA page_size").get))
+    if lost > 1 and content(path.with_name(path.name + "-wal"))[:_WAL_ROUND] == before:
+        raise apsw.CorruptError(f"the write-ahead log is damaged before its last {lost} transactions")
 
 
 def create(path: Path, migrations: Sequence[str]) -> None:
@@ -88,21 +125,40 @@ def create(path: Path, migrations: Sequence[str]) -> None:
     draft = path.with_name(f"{path.name}.new")
     for leftover in companions(draft):
         leftover.unlink(missing_ok=True)
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    os.close(open_private(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     with in_our_words(path), closing(connect(draft, busy_timeout=0)) as connection:
         _run_steps(connection, migrations, 0)
+        settle(connection)
     draft.rename(path)
     sync_folder(path.parent)
 
 
+def settle(connection: apsw.Connection) -> None:
+    """Moves everything from the write-ahead log into the file itself, so that the file alone is whole."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
 def migrate(path: Path, migrations: Sequence[str], found: int, *, busy_timeout: float) -> Path:
     """Brings an older file up to date, after a backup, whose path it returns. The caller owns the lock."""
-    backup = path.with_name(f"{path.name}.v{found}-backup")
-    backup.unlink(missing_ok=True)
-    os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with in_our_words(path), closing(connect(path, busy_timeout=busy_timeout)) as connection:
-        connection.execute("VACUUM INTO ?", (str(backup),)).fetchall()
+        backup = _back_up(connection, path.with_name(f"{path.name}.v{found}-backup"))
         _run_steps(connection, migrations, found)
+    return backup
+
+
+def _back_up(connection: apsw.Connection, backup: Path) -> Path:
+    """A copy that is on disk, whole, when this returns."""
+    draft = backup.with_name(f"{backup.name}.new")
+    draft.unlink(missing_ok=True)
+    fd = open_private(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    try:
+        connection.execute("VACUUM INTO ?", (str(draft),)).fetchall()
+        os.fsync(fd)
+        draft.rename(backup)
+    finally:
+        os.close(fd)
+        draft.unlink(missing_ok=True)
+    sync_folder(backup.parent)
     return backup
 
 

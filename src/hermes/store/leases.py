@@ -66,8 +66,8 @@ class Leases:
         """Gives the session back. The token stays, so that the next holder's is larger."""
 
         def job(connection: apsw.Connection) -> None:
-            query = "UPDATE leases SET expires = 0 WHERE session = ? AND token = ?"
-            connection.execute(query, (lease.session, lease.token))
+            query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
+            connection.execute(query, (lease.session, lease.owner, lease.token))
 
         self._db.write(job)
 
@@ -78,10 +78,10 @@ class Leases:
 
 
 def require(connection: apsw.Connection, lease: Lease) -> None:
-    """Raises unless this very lease is still the newest one."""
+    """Raises unless this very lease is still the newest one, and was not given back."""
     held = _find(connection, lease.session)
-    if held is None or held.token != lease.token:
-        successor = held.owner if held else "nobody"
+    if held is None or (held.owner, held.token) != (lease.owner, lease.token):
+        successor = (held.owner if held else "") or "nobody"
         hint = "Nothing was written. What was saved before is safe; resume the session to go on."
         raise LeaseLost(f"session {lease.session} is now run by {successor}", hint=hint)
 
@@ -108,9 +108,10 @@ def _is_gone(owner: str) -> bool:
 
 
 def _birth(pid: int) -> str:
-    """When a process started, in a form that a reused pid does not repeat; empty when there is none."""
+    """When a process started, in a form that a reused pid does not repeat; empty when it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return "" if Path("/proc/self/stat").exists() else "unknown"
-    return stat.rpartition(")")[2].split()[19]
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]  # Z, X: dead, only its parent has not looked yet

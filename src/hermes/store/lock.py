@@ -7,14 +7,18 @@ import time
 from pathlib import Path
 
 from hermes.errors import StoreBusy
+from hermes.store.private import open_private
 
 
 class FileLock:
-    """An advisory lock that ends with its process, however that ends."""
+    """An advisory lock that ends with its process, however that ends.
+
+    Going from one kind to the other lets go in between: look again at what the lock protects.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = open_private(path, os.O_RDWR | os.O_CREAT)
 
     def share(self, *, timeout: float) -> None:
         """Holds it together with others."""

@@ -1,5 +1,6 @@
 """The log: one append-only sequence of events per session. What `append` returned is on disk."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -10,16 +11,19 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated
+from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.database import Database
 from hermes.store.leases import Lease, require
 from hermes.store.projection import project
-from hermes.store.row import COLUMNS, Draft, Row, checksum, draft
+from hermes.store.row import COLUMNS, Row, checksum, draft
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+_PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _MESSAGES = "SELECT type, data FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"
+
+_NAME = re.compile(r"[\w.:@+-]{1,200}")
 
 _decoders: dict[str, Callable[[str], Any]] = {cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES}
 
@@ -34,10 +38,10 @@ class SessionLog:
     def create(self, session: str, created: SessionCreated) -> Row:
         """Begins a session; its first row says so. A name that exists is an error."""
         entry = draft(created)
+        require_name(session)
 
         def job(connection: apsw.Connection) -> Row:
-            if _head(connection, session) is not None:
-                raise StoreError(f"session {session} exists already")
+            require_free(connection, session)
             now = self._clock.now()
             return write_row(connection, Row(0, session, 1, new_epoch(now), now, *entry[:2], "", entry.data), created)
 
@@ -60,6 +64,8 @@ class SessionLog:
         self, session: str, events: Sequence[Event], turn: str, lease: Lease | None
     ) -> Callable[[apsw.Connection], tuple[Row, ...]]:
         entries = [(draft(event), event) for event in events]
+        if any(isinstance(event, SessionCreated) for event in events):
+            raise StoreError("not saved: a session is created once, at its beginning")
 
         def job(connection: apsw.Connection) -> tuple[Row, ...]:
             if lease is not None:
@@ -92,22 +98,28 @@ class SessionLog:
     def messages(self, session: str, *, after: int = 0) -> list[Message]:
         """What was said, in order: the whole of it, whatever was compacted since."""
 
-        def job(connection: apsw.Connection) -> list[tuple[str, str]]:
+        def job(connection: apsw.Connection) -> list[Message]:
             head_of(connection, session)
-            return connection.execute(_MESSAGES, (session, after)).fetchall()
+            try:
+                return [_decoders[kind](data) for kind, data in connection.execute(_MESSAGES, (session, after))]
+            except (KeyError, msgspec.ValidationError) as error:
+                raise StoreError(f"session {session} has a message of a newer Hermes: {error}") from error
+            except msgspec.DecodeError as error:
+                raise apsw.CorruptError(f"a message that is none ({error})") from error
 
-        return [_decoders[kind](data) for kind, data in self._db.read(job)]
+        return self._db.read(job)
 
     def branch(self, session: str, new: str, *, at: int | None = None, surface: str = "") -> Row:
         """Begins `new` with a copy of the rows of `session` up to `at` (default: all); the parent is unchanged."""
 
+        require_name(new)
+
         def job(connection: apsw.Connection) -> Row:
             head, _ = head_of(connection, session)
-            last = head if at is None else at
-            if not 1 <= last <= head:
-                raise StoreError(f"session {session} has rows 1 to {head}, not {last}")
-            if _head(connection, new) is not None:
-                raise StoreError(f"session {new} exists already")
+            if at is not None and not 1 <= at <= head:
+                raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
+            require_free(connection, new)
+            last = _last_row(connection, session, head if at is None else at)
             root, cwd = connection.execute("SELECT root, cwd FROM sessions WHERE id = ?", (session,)).get
             created = SessionCreated(
                 kind="branch", parent=session, parent_seq=last, root=root, surface=surface, cwd=cwd
@@ -115,11 +127,24 @@ class SessionLog:
             entry = draft(created)
             now = self._clock.now()
             first = write_row(connection, Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data), created)
-            copy_rows(connection, session, first, last)
+            _copy_rows(connection, session, first, last)
             connection.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, new))
             return first
 
         return self._db.write(job)
+
+
+def require_name(session: str) -> None:
+    """Raises for a name that could not be typed, shown or used in a file name."""
+    if not _NAME.fullmatch(session):
+        hint = "Up to 200 letters, digits and the signs . _ : @ + - are possible."
+        raise StoreError(f"{session[:200]!r} can't be the id of a session", hint=hint)
+
+
+def require_free(connection: apsw.Connection, session: str) -> None:
+    """Raises for a name that is taken."""
+    if _head(connection, session) is not None:
+        raise StoreError(f"session {session} exists already")
 
 
 def new_epoch(now: float) -> int:
@@ -137,19 +162,31 @@ def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
 
 def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
     """Inserts a row and folds it into the projections; the row comes back with its id."""
-    entry = Draft(row.type, row.role, row.data)
-    crc = checksum(row.session, row.seq, row.epoch, entry, row.turn)
-    connection.execute(_INSERT, (*row[1:], crc))
+    connection.execute(_INSERT, (*row[1:], checksum(row)))
     project(connection, row, event)
     return row._replace(id=connection.last_insert_rowid())
 
 
-def copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
+def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
+    """The last row up to `at`: a recovered session may lack that very one."""
+    return int(connection.execute("SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)).get)
+
+
+def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
     """Copies rows 2 to `last` of `source` behind `first`, keeping their seq and time."""
-    rows = connection.execute(_PAGE, (source, 1, last - 1)).fetchall()
+    rows = connection.execute(_PART, (source, last)).fetchall()
+    if len(rows) < last - 1:
+        rows += _note_of_loss(connection, source, last)
     for columns in rows:
         row = Row(*columns)._replace(session=first.session, epoch=first.epoch)
         write_row(connection, row, row.event)
+
+
+def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[tuple[Any, ...]]:
+    """The row in which a recovery said what is missing, if it is not among those up to `last`, as the next one."""
+    query = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type = ? ORDER BY seq LIMIT 1"  # noqa: S608 - our own names
+    notes = (Row(*columns) for columns in connection.execute(query, (source, SessionRecovered.topic)).fetchall())
+    return [note._replace(seq=last + 1) for note in notes if note.seq > last]
 
 
 def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 Rebuilding a projection is replaying the log through the same functions.
 """
 
+import math
 from datetime import UTC, datetime
 
 import apsw
@@ -11,6 +12,8 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.row import Row
+
+_MOST_TOKENS = 10**12  # of one call
 
 _ADVANCE = """
 UPDATE sessions SET head = ?, updated = ?, messages = messages + ?, turns = turns + ? WHERE id = ?
@@ -35,8 +38,8 @@ ON CONFLICT DO UPDATE SET
 
 def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
     """Folds one new row into the projections."""
-    if isinstance(event, SessionCreated) and row.seq == 1:
-        create_session(connection, row, event)
+    if row.seq == 1:
+        _begin_session(connection, row, event if isinstance(event, SessionCreated) else SessionCreated())
         return
     ended = 1 if isinstance(event, TurnEnded) else 0
     connection.execute(_ADVANCE, (row.seq, row.ts, 1 if row.role else 0, ended, row.session))
@@ -46,8 +49,7 @@ def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
         _count_call(connection, row, event)
 
 
-def create_session(connection: apsw.Connection, row: Row, event: SessionCreated) -> None:
-    """The projection of a session's first row, or of what stands in for a lost one."""
+def _begin_session(connection: apsw.Connection, row: Row, event: SessionCreated) -> None:
     values = (event.kind, event.parent, event.parent_seq, event.root or row.session, event.surface, event.cwd)
     connection.execute(_INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values))
 
@@ -70,4 +72,10 @@ def _is_copy(connection: apsw.Connection, row: Row) -> bool:
 
 def _amounts(usage: Usage) -> tuple[int | float, ...]:
     tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    return (*tokens, usage.reasoning_tokens, usage.cost_usd or 0.0, 1 if usage.cost_usd is None else 0)
+    price = usage.cost_usd if usage.cost_usd is not None and math.isfinite(usage.cost_usd) else None
+    return (*map(_countable, (*tokens, usage.reasoning_tokens)), price or 0.0, 1 if price is None else 0)
+
+
+def _countable(tokens: int) -> int:
+    """A number no sum of which overflows, whatever a provider or an imported file says."""
+    return max(0, min(tokens, _MOST_TOKENS))

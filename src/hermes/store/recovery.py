@@ -1,9 +1,9 @@
 """What happens to a damaged `state.db`: it is kept aside, untouched, and what is readable becomes a new one."""
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
@@ -11,11 +11,39 @@ import apsw
 import msgspec
 
 from hermes.schema.events import SessionCreated, SessionRecovered
-from hermes.store.database import connect, in_our_words
-from hermes.store.file import companions, create, sync_folder
+from hermes.store.connection import connect, in_our_words, suspicion
+from hermes.store.file import companions, create, settle, sync_folder
 from hermes.store.log import new_epoch, write_row
-from hermes.store.row import Row, draft
+from hermes.store.private import make_private
+from hermes.store.row import COLUMNS, Row
+from hermes.store.row import draft as draft_of
 from hermes.store.salvage import salvage
+
+_DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
+
+_SCRATCH = f"CREATE TEMP TABLE salvaged ({COLUMNS}, UNIQUE (session, epoch, seq) ON CONFLICT IGNORE)"
+_COLLECT = f"INSERT INTO temp.salvaged VALUES ({', '.join('?' for _ in Row._fields)})"  # noqa: S608 - our own names
+# A row's id tells its place among all sessions; within one, its seq does, also if an id went bad.
+_IN_ORDER = f"""
+SELECT {COLUMNS} FROM temp.salvaged
+JOIN (SELECT session AS newest, max(epoch) AS its_epoch FROM temp.salvaged GROUP BY session)
+ON session = newest AND epoch = its_epoch
+ORDER BY max(id) OVER (PARTITION BY session ORDER BY seq), session, seq
+"""  # noqa: S608 - our own names
+
+
+@dataclass
+class _Kept:
+    """How far a session's rows have been written back."""
+
+    epoch: int
+    rows: int = 0
+    head: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Rows that must have been there, since later ones are."""
+        return self.head - self.rows
 
 
 class Recovery(msgspec.Struct, frozen=True):
@@ -38,67 +66,93 @@ class Recovery(msgspec.Struct, frozen=True):
 def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 
-    A crash before the end leaves the damaged file where it was; a crash between the two last steps leaves the rebuilt
-    file complete, and `finish` puts it in place.
+    A crash before the new file is whole leaves the damaged one where it was. From then on `finish`, here or at the
+    next opening, does what is left to do.
     """
     aside = _free_name(path, now)
-    rebuilt = _rebuilt(path)
-    for leftover in companions(rebuilt):
+    draft = path.with_name(f"{path.name}.rebuilding")
+    for leftover in companions(draft):
         leftover.unlink(missing_ok=True)
-    create(rebuilt, migrations)
-    sessions: dict[str, list[Row]] = defaultdict(list)
-    for row in salvage(path):
-        sessions[row.session].append(row)
-    with in_our_words(rebuilt), closing(connect(rebuilt, busy_timeout=0)) as connection, connection:
-        in_order = sorted(sessions.items(), key=lambda item: min(row.id for row in item[1]))
-        lost = sum(_restore(connection, session, rows, aside, now) for session, rows in in_order)
-    for source, target in reversed(list(zip(companions(path), companions(aside), strict=True))):
-        if source.exists():
-            source.rename(target)
+    create(draft, migrations)
+    with in_our_words(draft), closing(connect(draft, busy_timeout=0)) as connection:
+        with connection:
+            sessions = _refill(connection, path, now)
+            for session, kept in sessions.items():
+                _note_recovery(connection, session, kept, aside, now)
+        settle(connection)
+    draft.rename(_counterpart(aside, _DAMAGED, _REBUILT))
+    sync_folder(path.parent)
     finish(path)
-    return Recovery(reason, aside, len(sessions), sum(map(len, sessions.values())), lost)
+    rows = sum(kept.rows for kept in sessions.values())
+    return Recovery(reason, aside, len(sessions), rows, sum(kept.lost for kept in sessions.values()))
+
+
+def unfinished(path: Path) -> list[Path]:
+    """Rebuilt databases that wait to be put in place."""
+    return sorted(path.parent.glob(f"{path.name}{_REBUILT}*"))
 
 
 def finish(path: Path) -> bool:
-    """Puts a rebuilt database in place when the damaged one is already aside; True if there was one."""
-    if any(part.exists() for part in companions(path)) or not _rebuilt(path).exists():
-        return False
-    _rebuilt(path).rename(path)
-    sync_folder(path.parent)
-    return True
+    """Puts damaged files aside and the rebuilt one in their place; True if there was one. The caller owns the lock."""
+    waiting = unfinished(path)
+    for rebuilt in waiting:
+        aside = _counterpart(rebuilt, _REBUILT, _DAMAGED)
+        for source, target in zip(companions(path), companions(aside), strict=True):
+            if source.exists():
+                source.rename(target)
+        make_private(companions(aside))
+        rebuilt.rename(path)
+        suspicion(path).unlink(missing_ok=True)
+        sync_folder(path.parent)
+    return bool(waiting)
 
 
-def _rebuilt(path: Path) -> Path:
-    return path.with_name(f"{path.name}.rebuilt")
+def _counterpart(path: Path, old: str, new: str) -> Path:
+    """The damaged file's name from the rebuilt one's and back: a crash in between forgets neither."""
+    return path.with_name(new.join(path.name.rsplit(old, 1)))
 
 
 def _free_name(path: Path, now: float) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
     names = (
-        path.with_name(f"{path.name}.damaged-{stamp}{suffix}") for suffix in chain([""], map("-{}".format, count(1)))
+        path.with_name(f"{path.name}{_DAMAGED}{stamp}{suffix}") for suffix in chain([""], map("-{}".format, count(1)))
     )
     return next(name for name in names if not any(part.exists() for part in companions(name)))
 
 
-def _restore(connection: apsw.Connection, session: str, rows: list[Row], aside: Path, now: float) -> int:
-    """Writes a session's rows under a new epoch, then a row that says what was lost; returns how many those are."""
-    newest = max(row.epoch for row in rows)
-    rows = sorted((row for row in rows if row.epoch == newest), key=lambda row: row.seq)
-    epoch = max(new_epoch(now), newest + 1)
-    if rows[0].seq != 1:
-        rows.insert(0, _stand_in(session, rows[0]))
-    for row in rows:
-        write_row(connection, row._replace(epoch=epoch), row.event)
-    connection.execute("UPDATE sessions SET epoch = ? WHERE id = ?", (epoch, session))
-    head = rows[-1].seq
-    lost = head - len(rows) + (1 if rows[0].id == 0 else 0)
-    note = SessionRecovered(kept=head - lost, lost=lost, file=str(aside))
-    entry = draft(note)
-    write_row(connection, Row(0, session, head + 1, epoch, now, entry.type, entry.role, "", entry.data), note)
-    return lost
+def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str, _Kept]:
+    """Writes every readable row in its old order, each session under a new epoch.
+
+    They are sorted in a temporary table: a large database does not fit into memory.
+    """
+    connection.execute(_SCRATCH)
+    for row in salvage(damaged):
+        connection.execute(_COLLECT, row)
+    sessions: dict[str, _Kept] = {}
+    for columns in connection.execute(_IN_ORDER):
+        row = Row(*columns)
+        kept = sessions.get(row.session)
+        if kept is None:
+            kept = sessions[row.session] = _Kept(epoch=max(new_epoch(now), row.epoch + 1))
+            if row.seq != 1:
+                _stand_in(connection, row, kept.epoch)
+        write_row(connection, row._replace(epoch=kept.epoch), row.event)
+        kept.rows += 1
+        kept.head = row.seq
+    connection.execute("DROP TABLE temp.salvaged")
+    return sessions
 
 
-def _stand_in(session: str, first: Row) -> Row:
+def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
     """A first row for a session that lost its own."""
-    entry = draft(SessionCreated(surface="recovered"))
-    return Row(0, session, 1, first.epoch, first.ts, entry.type, entry.role, "", entry.data)
+    created = SessionCreated(surface="recovered")
+    entry = draft_of(created)
+    row = Row(0, first.session, 1, epoch, first.ts, entry.type, entry.role, "", entry.data)
+    write_row(connection, row, created)
+
+
+def _note_recovery(connection: apsw.Connection, session: str, kept: _Kept, aside: Path, now: float) -> None:
+    note = SessionRecovered(kept=kept.rows, lost=kept.lost, file=str(aside))
+    entry = draft_of(note)
+    row = Row(0, session, kept.head + 1, kept.epoch, now, entry.type, entry.role, "", entry.data)
+    write_row(connection, row, note)

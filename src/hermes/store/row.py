@@ -39,9 +39,12 @@ class Row(NamedTuple):
 
     @property
     def event(self) -> Event | None:
-        """The typed event; None when this Hermes does not know the type."""
+        """The typed event; None when this Hermes can't read it: a newer one has added or changed it."""
         decoder = _decoders.get(self.type)
-        return decoder.decode(self.data) if decoder else None
+        try:
+            return decoder.decode(self.data) if decoder else None
+        except msgspec.DecodeError:
+            return None
 
     def envelope(self) -> dict[str, Any]:
         """The event as every feed shows it: fields at top level, with type, time and cursor."""
@@ -57,7 +60,11 @@ def draft(event: Event) -> Draft:
     cls = type(event)
     if not cls.durable or cls.topic not in CATALOGUE:
         raise StoreError(f"{cls.__name__} is not an event of the log")
-    data = _encode(event)
+    try:
+        data = _encode(event)
+    except UnicodeEncodeError as error:
+        hint = "Replace it before saving; half a surrogate pair is not a character."
+        raise StoreError(f"not saved: text with an invalid character ({cls.topic})", hint=hint) from error
     if len(data) > MAX_EVENT_BYTES:
         raise StoreError(
             f"not saved: an event of {len(data):,} bytes ({cls.topic}); the limit is {MAX_EVENT_BYTES:,}",
@@ -66,7 +73,7 @@ def draft(event: Event) -> Draft:
     return Draft(cls.topic, cls.role, data.decode())
 
 
-def checksum(session: str, seq: int, epoch: int, entry: Draft, turn: str) -> int:
+def checksum(row: Row) -> int:
     """Tells a row that was read from a row that was written, whatever happened to the pages in between."""
-    head = f"{session}\0{seq}\0{epoch}\0{entry.type}\0{entry.role or ''}\0{turn}\0"
-    return zlib.crc32(entry.data.encode(), zlib.crc32(head.encode()))
+    head = f"{row.session}\0{row.seq}\0{row.epoch}\0{float(row.ts)!r}\0{row.type}\0{row.role or ''}\0{row.turn}\0"
+    return zlib.crc32(row.data.encode(), zlib.crc32(head.encode()))

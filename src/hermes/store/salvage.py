@@ -5,94 +5,65 @@ decodes into a row with the right checksum is a row. So a lost root page, a cut 
 what stood on the bad pages, and nothing is invented. Format: https://www.sqlite.org/fileformat2.html
 """
 
-import mmap
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.store.row import Draft, Row, checksum
+from hermes.store.row import MAX_EVENT_BYTES, Row, checksum
+from hermes.store.wal import Content, content, overlay, page_size
+
+PAGE_SIZE = 4096  # of every file we make
 
 _TABLE_LEAF = 0x0D
-_WAL_HEADER, _FRAME_HEADER = 32, 24
 _PAGE_SIZES = frozenset(1 << n for n in range(9, 17))
 _COLUMNS = 10  # of `events`, the row's id included
+_LONGEST = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
 
 _Value = int | float | str | bytes | None
 
 
 def salvage(path: Path) -> Iterator[Row]:
-    """Every readable row of the log, in no particular order, each once."""
-    pages = Pages(_content(path), _content(path.with_name(path.name + "-wal")))
-    seen: set[tuple[str, int, int]] = set()
-    for number in pages.numbers():
-        for row in _rows_of(pages, number):
-            key = (row.session, row.epoch, row.seq)
-            if key not in seen:
-                seen.add(key)
-                yield row
+    """Every readable row of the log, in no particular order; the same one may come twice."""
+    main, wal = content(path), content(path.with_name(path.name + "-wal"))
+    stated = (page_size(wal), int.from_bytes(main[16:18], "big"))
+    for size in dict.fromkeys((PAGE_SIZE, *stated)):
+        found = False
+        for row in _rows_with(main, wal, size) if size in _PAGE_SIZES else ():
+            found = True
+            yield row
+        if found:
+            return
 
 
-def _content(path: Path) -> bytes | mmap.mmap:
-    if not path.is_file() or not path.stat().st_size:
-        return b""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
+    images = overlay(wal, size)
+    for newer in (images.regular, images.whole) if images.whole != images.regular else (images.regular,):
+        pages = Pages(main, wal, size, newer)
+        for number in pages.numbers():
+            yield from _rows_of(pages, number)
 
 
 class Pages:
-    """The pages of a database file with its write-ahead log laid over them."""
+    """The pages of a database file with images from its write-ahead log laid over them."""
 
-    def __init__(self, main: bytes | mmap.mmap, wal: bytes | mmap.mmap) -> None:
-        self.size = _page_size(main, wal)
+    def __init__(self, main: Content, wal: Content, size: int, newer: dict[int, int]) -> None:
+        self.size = size
         self._main = main
-        self._newer = dict(_committed(wal, self.size))
-        self._reserved = main[20] if len(main) > 20 and main[20] <= 64 else 0
+        self._wal = wal
+        self._newer = newer
 
     def numbers(self) -> Iterator[int]:
         """Numbers of all pages there are, from 1."""
-        last = max([-(-len(self._main) // self.size), *self._newer])
-        return iter(range(1, last + 1))
+        last = -(-len(self._main) // self.size)
+        yield from range(1, last + 1)
+        yield from (number for number in sorted(self._newer) if number > last)
 
     def __getitem__(self, number: int) -> bytes:
+        at = self._newer.get(number)
+        if at is not None:
+            return self._wal[at : at + self.size]
         start = (number - 1) * self.size
-        return self._newer.get(number) or self._main[start : start + self.size]
-
-    @property
-    def usable(self) -> int:
-        """Bytes of a page that hold content."""
-        return self.size - self._reserved
-
-
-def _page_size(main: bytes | mmap.mmap, wal: bytes | mmap.mmap) -> int:
-    candidates = [int.from_bytes(wal[8:12], "big"), int.from_bytes(main[16:18], "big")]
-    return next((size for size in candidates if size in _PAGE_SIZES), 4096)
-
-
-def _committed(wal: bytes | mmap.mmap, size: int) -> Iterator[tuple[int, bytes]]:
-    """Pages of the write-ahead log up to its last whole transaction, oldest first."""
-    if len(wal) < _WAL_HEADER or int.from_bytes(wal[:4], "big") & ~1 != 0x377F0682:
-        return
-    order = ">" if wal[3] & 1 else "<"
-    salts, total = wal[16:24], _wal_sum(order, wal[:24], (0, 0))
-    waiting: list[tuple[int, bytes]] = []
-    for start in range(_WAL_HEADER, len(wal) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size):
-        head, page = wal[start : start + _FRAME_HEADER], wal[start + _FRAME_HEADER : start + _FRAME_HEADER + size]
-        total = _wal_sum(order, head[:8] + page, total)
-        if head[8:16] != salts or struct.unpack(">II", head[16:]) != total:
-            return
-        waiting.append((int.from_bytes(head[:4], "big"), page))
-        if head[4:8] != b"\0\0\0\0":
-            yield from waiting
-            waiting = []
-
-
-def _wal_sum(order: str, data: bytes, start: tuple[int, int]) -> tuple[int, int]:
-    one, two = start
-    words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for even, odd in zip(words[::2], words[1::2], strict=True):
-        one = (one + even + two) & 0xFFFFFFFF
-        two = (two + odd + one) & 0xFFFFFFFF
-    return one, two
+        return self._main[start : start + self.size]
 
 
 def _rows_of(pages: Pages, number: int) -> Iterator[Row]:
@@ -123,24 +94,25 @@ def _row(pages: Pages, page: bytes, at: int) -> Row | None:
     if not (isinstance(seq, int) and isinstance(epoch, int) and isinstance(ts, int | float)):
         return None
     known_role = role if isinstance(role, str) else None
-    if checksum(session, seq, epoch, Draft(kind, known_role, data), turn) != crc:
-        return None
-    return Row(row_id, session, seq, epoch, float(ts), kind, known_role, turn, data)
+    row = Row(row_id, session, seq, epoch, float(ts), kind, known_role, turn, data)
+    return row if checksum(row) == crc else None
 
 
 def _payload(pages: Pages, page: bytes, at: int, length: int) -> bytes:
     """A record's bytes, followed through its overflow pages."""
-    if length <= pages.usable - 35:
+    if length > _LONGEST:
+        raise ValueError
+    if length <= pages.size - 35:
         return page[at : at + length]
-    least = (pages.usable - 12) * 32 // 255 - 23
-    local = least + (length - least) % (pages.usable - 4)
-    local = local if local <= pages.usable - 35 else least
+    least = (pages.size - 12) * 32 // 255 - 23
+    local = least + (length - least) % (pages.size - 4)
+    local = local if local <= pages.size - 35 else least
     parts, missing = [page[at : at + local]], length - local
     following = int.from_bytes(page[at + local : at + local + 4], "big")
     while missing > 0 and following:
         overflow = pages[following]
         following = int.from_bytes(overflow[:4], "big")
-        parts.append(overflow[4 : min(pages.usable, 4 + missing)])
+        parts.append(overflow[4 : min(pages.size, 4 + missing)])
         missing -= len(parts[-1])
         if not parts[-1]:
             raise ValueError

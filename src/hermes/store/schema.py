@@ -16,7 +16,7 @@ CREATE TABLE events (
   role    TEXT,                 -- set for messages
   turn    TEXT    NOT NULL,
   data    TEXT    NOT NULL,     -- the event's fields as JSON
-  crc     INTEGER NOT NULL      -- over all of the above but id and ts
+  crc     INTEGER NOT NULL      -- over all of the above but id
 );
 CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 """
@@ -63,8 +63,9 @@ CREATE TABLE leases (
   expires REAL NOT NULL
 ) WITHOUT ROWID;
 
+-- What it gets are words already, see words.py.
 CREATE VIRTUAL TABLE search USING fts5 (
-  words, names, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2"
+  words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'
 );
 CREATE TABLE search_progress (indexed INTEGER NOT NULL);  -- events.id up to which `search` is complete
 INSERT INTO search_progress VALUES (0);

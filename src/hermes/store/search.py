@@ -1,26 +1,40 @@
 """Full-text search over messages, newest first. The index follows the log and is always complete when it is asked."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
 
 from hermes.errors import StoreError
+from hermes.store.connection import log, only_the_index
 from hermes.store.database import Database
 from hermes.store.words import match_expression, split
 
+T = TypeVar("T")
+
 _STEP = 500  # messages indexed in one transaction
+_STEP_CHARACTERS = 512 * 1024  # or that much text, so that nobody waits long for that transaction
+_LONGEST_QUERY = 1000  # characters
 _SNIPPET = 160  # characters
 
 _BACKLOG = """
-SELECT id, data FROM events WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) ORDER BY id LIMIT ?
+SELECT id, CAST(data AS BLOB) FROM events
+WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) ORDER BY id LIMIT ?
 """
 _FIND = """
 SELECT events.session, events.seq, events.ts, events.role, sessions.title, events.data
 FROM search CROSS JOIN events ON events.id = search.rowid CROSS JOIN sessions ON sessions.id = events.session
-WHERE search MATCH ? AND (? = '' OR events.session = ?) ORDER BY search.rowid DESC LIMIT ?
+WHERE search MATCH :words {} ORDER BY search.rowid DESC LIMIT :limit
 """
+# A session's rows lie between its first and its last, so the index need not be looked at elsewhere.
+_IN_SESSION = """
+AND events.session = :session
+AND search.rowid >= (SELECT id FROM events WHERE session = :session ORDER BY seq LIMIT 1)
+AND search.rowid <= (SELECT id FROM events WHERE session = :session ORDER BY seq DESC LIMIT 1)
+"""
+_FIND_ANYWHERE, _FIND_IN_SESSION = _FIND.format(""), _FIND.format(_IN_SESSION)
 
 
 class _Call(msgspec.Struct):
@@ -57,49 +71,63 @@ class Search:
 
     def find(self, query: str, *, session: str = "", limit: int = 20) -> list[Hit]:
         """Messages that hold all the words; those that only hold words beginning so fill up the rest."""
-        if not match_expression(query, prefix=False):
+        if len(query) > _LONGEST_QUERY:
+            hint = f"Up to {_LONGEST_QUERY} characters are possible."
+            raise StoreError("the search text is too long", hint=hint)
+        exact, loose = match_expression(query, prefix=False), match_expression(query, prefix=True)
+        if not exact:
             raise StoreError("nothing to search for", hint="Give at least one word (letters or digits).")
         self.catch_up()
-        hits = self._matching(query, session, limit, prefix=False)
-        if len(hits) < limit:
-            known = {(hit.session, hit.seq) for hit in hits}
-            more = self._matching(query, session, limit, prefix=True)
-            hits += [hit for hit in more if (hit.session, hit.seq) not in known]
-        return hits[:limit]
+        rows = self._matching(exact, session, limit)
+        if len(rows) < limit and loose != exact:
+            known = set(rows)
+            rows += [row for row in self._matching(loose, session, limit) if row not in known]
+        return [
+            Hit(session=found, seq=seq, ts=ts, role=role, title=title, snippet=snippet(_searchable(data), query))
+            for found, seq, ts, role, title, data in rows[:limit]
+        ]
 
     def catch_up(self) -> None:
         """Indexes what was written since, here or by another process."""
         pending = "SELECT 1 FROM events WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) LIMIT 1"
         if self._db.read(lambda connection: connection.execute(pending).get) is None:
             return
-        while self._db.write(index_step):
+        while write_indexed(self._db, index_step):
             pass
 
-    def _matching(self, query: str, session: str, limit: int, *, prefix: bool) -> list[Hit]:
-        values = (match_expression(query, prefix=prefix), session, session, limit)
+    def _matching(self, expression: str, session: str, limit: int) -> list[tuple[Any, ...]]:
+        statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
+        values = {"words": expression, "session": session, "limit": limit}
         try:
-            rows = self._db.read(lambda connection: connection.execute(_FIND, values).fetchall())
+            return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
         except StoreError as error:
-            if not _only_the_index(error.__cause__):
-                raise
-            self._db.write(reset)
-            self.catch_up()
-            rows = self._db.read(lambda connection: connection.execute(_FIND, values).fetchall())
-        return [
-            Hit(session=found, seq=seq, ts=ts, role=role, title=title, snippet=snippet(_searchable(data), query))
-            for found, seq, ts, role, title, data in rows
-        ]
+            _reset_if_damaged(self._db, error)
+        self.catch_up()
+        return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
+
+
+def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
+    """Writes what touches the index; one that turns out to be damaged is emptied first."""
+    try:
+        return database.write(job)
+    except StoreError as error:
+        _reset_if_damaged(database, error)
+    return database.write(job)
 
 
 def index_step(connection: apsw.Connection) -> bool:
     """Indexes the next messages, in the caller's transaction; True while there are more."""
-    try:
-        return _index_backlog(connection)
-    except apsw.CorruptError as error:
-        if not _only_the_index(error):
-            raise
-        reset(connection)
-        return True
+    last = messages = characters = 0
+    for row_id, data in connection.execute(_BACKLOG, (_STEP,)):
+        words, names = split(_searchable(data))
+        values = (row_id, " ".join(words), " ".join(names))
+        connection.execute("INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values)
+        last, messages, characters = row_id, messages + 1, characters + len(data)
+        if characters > _STEP_CHARACTERS:
+            break
+    if last:
+        connection.execute("UPDATE search_progress SET indexed = ?", (last,))
+    return messages == _STEP or characters > _STEP_CHARACTERS
 
 
 def forget(connection: apsw.Connection, session: str) -> None:
@@ -108,12 +136,6 @@ def forget(connection: apsw.Connection, session: str) -> None:
         "SELECT id FROM events WHERE session = ? AND role IS NOT NULL AND id <= (SELECT indexed FROM search_progress)"
     )
     connection.execute(f"DELETE FROM search WHERE rowid IN ({rows})", (session,))  # noqa: S608 - our own text
-
-
-def reset(connection: apsw.Connection) -> None:
-    """Empties the index; it fills again from the log."""
-    connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
-    connection.execute("UPDATE search_progress SET indexed = 0")
 
 
 def snippet(text: str, query: str) -> str:
@@ -126,27 +148,28 @@ def snippet(text: str, query: str) -> str:
     return f"{'…' if start else ''}{line}{'…' if start + _SNIPPET < len(text) else ''}"
 
 
-def _index_backlog(connection: apsw.Connection) -> bool:
-    rows = connection.execute(_BACKLOG, (_STEP,)).fetchall()
-    for row_id, data in rows:
-        words, names = split(_searchable(data))
-        values = (row_id, " ".join(words), " ".join(names))
-        connection.execute("INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values)
-    if rows:
-        connection.execute("UPDATE search_progress SET indexed = ?", (rows[-1][0],))
-    return len(rows) == _STEP
+def _reset_if_damaged(database: Database, error: StoreError) -> None:
+    """Empties an index that is damaged, so that it fills again from the log. Raises any other error."""
+    if not only_the_index(error.__cause__):
+        raise error
+    log.warning("the search index was damaged; it is being made anew from the log")
+    database.write(_reset)
 
 
-def _searchable(data: str) -> str:
-    return "\n".join(_parts(_decode(data)))
+def _reset(connection: apsw.Connection) -> None:
+    connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    connection.execute("UPDATE search_progress SET indexed = 0")
+
+
+def _searchable(data: bytes | str) -> str:
+    """What of a message can be found; nothing of one that can't be read, which the thorough check reports."""
+    try:
+        return "\n".join(_parts(_decode(data)))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
 
 
 def _parts(message: _Text) -> Iterator[str]:
     yield message.text
     for call in message.tool_calls:
         yield f"{call.name} {call.arguments}"
-
-
-def _only_the_index(error: BaseException | None) -> bool:
-    """Whether SQLite found damage in the search index alone, which can be made anew."""
-    return isinstance(error, apsw.CorruptError) and getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB

@@ -9,7 +9,7 @@ from hermes.core.ports import Clock
 from hermes.errors import SessionBusy, SessionNotFound
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live
-from hermes.store.search import forget
+from hermes.store.search import forget, write_indexed
 
 _FIELDS = (
     "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
@@ -102,7 +102,7 @@ class Sessions:
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             return int(rows)
 
-        return self._db.write(job)
+        return write_indexed(self._db, job)
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
         """Tokens and money by day and model."""

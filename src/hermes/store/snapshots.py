@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.store.private import open_private
 from hermes.store.store import Store
 
 
@@ -16,7 +17,7 @@ def write_snapshot(store: Store, session: str, folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / f"session_{session}.json"
     draft = folder / f".session_{session}.json.{os.getpid()}"
-    fd = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    fd = open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     with os.fdopen(fd, "wb") as file:
         file.write(msgspec.json.format(content, indent=2))
         file.flush()

@@ -6,20 +6,23 @@ from types import TracebackType
 from typing import Self
 
 from hermes.core.ports import Clock, SystemClock
-from hermes.errors import StoreError
+from hermes.errors import StoreBusy, StoreError
 from hermes.store.check import Report, check
+from hermes.store.connection import suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import State, create, inspect, migrate
+from hermes.store.file import State, companions, create, inspect, migrate
 from hermes.store.leases import Leases
 from hermes.store.lock import FileLock
 from hermes.store.log import SessionLog
-from hermes.store.recovery import Recovery, finish, recover
+from hermes.store.private import make_private
+from hermes.store.recovery import Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
 from hermes.store.sessions import Sessions
 from hermes.store.transfer import Transfer
 
 _ALONE = 10.0  # seconds to wait for other processes to close the database
+_ATTEMPTS = 5
 
 
 class Store:
@@ -36,8 +39,11 @@ class Store:
         self.transfer = Transfer(database, self.log, clock)
 
     def check(self) -> Report:
-        """Looks at every page and row."""
-        return self._db.read(check)
+        """Looks at every page and row. After a problem the next opening rebuilds the database."""
+        report = self._db.read(check)
+        if report.problems:
+            suspect(self._db.path)
+        return report
 
     def close(self) -> None:
         """Finishes what was submitted and lets go of the file. Idempotent."""
@@ -79,19 +85,32 @@ def open_store(
 def _make_ready(
     path: Path, lock: FileLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
 ) -> Recovery | None:
-    """Leaves a sound, current file at `path` and the lock shared."""
+    """Leaves a sound, current file at `path` and the lock shared.
+
+    Whatever was found or done is looked at again once the lock is shared: others may have come in between.
+    """
     recovery = None
-    version = len(migrations)
-    lock.share(timeout=busy_timeout)
-    if inspect(path, version=version, busy_timeout=busy_timeout).state is not State.CURRENT:
-        lock.own(timeout=_ALONE)
-        finish(path)
-        found = inspect(path, version=version, busy_timeout=busy_timeout)
-        if found.state is State.MISSING:
-            create(path, migrations)
-        elif found.state is State.OLD:
-            migrate(path, migrations, found.version, busy_timeout=busy_timeout)
-        elif found.state is State.DAMAGED:
-            recovery = recover(path, migrations, found.detail, clock.now())
+    for _ in range(_ATTEMPTS):
         lock.share(timeout=busy_timeout)
-    return recovery
+        if not unfinished(path):
+            found = inspect(path, version=len(migrations), busy_timeout=busy_timeout)
+            if found.state is State.CURRENT:
+                suspicion(path).unlink(missing_ok=True)
+                make_private(companions(path))
+                return recovery
+        lock.own(timeout=min(busy_timeout, _ALONE))
+        recovery = _repair(path, clock, busy_timeout, migrations) or recovery
+    raise StoreBusy(f"{path} is being changed by other processes", hint="Nothing was changed. Try again.")
+
+
+def _repair(path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]) -> Recovery | None:
+    """Makes a file that is missing, old or damaged usable; the lock is owned."""
+    finish(path)
+    found = inspect(path, version=len(migrations), busy_timeout=busy_timeout)
+    if found.state is State.MISSING:
+        create(path, migrations)
+    elif found.state is State.OLD:
+        migrate(path, migrations, found.version, busy_timeout=busy_timeout)
+    elif found.state is State.DAMAGED:
+        return recover(path, migrations, found.detail, clock.now())
+    return None

@@ -1,18 +1,18 @@
 """Sessions as JSON lines: a header, then one event per line in the shape every feed has (see docs/events.md)."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import ImportRejected
+from hermes.errors import ImportRejected, StoreError
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event import ENVELOPE_FIELDS, Event
-from hermes.schema.events import SessionCreated, SessionImported
+from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
 from hermes.store.database import Database
-from hermes.store.log import SessionLog, new_epoch, write_row
+from hermes.store.log import SessionLog, new_epoch, require_free, require_name, write_row
 from hermes.store.row import MAX_EVENT_BYTES, Row, draft
 
 FORMAT = "hermes-session"
@@ -32,8 +32,8 @@ class Line(msgspec.Struct):
     """The envelope part of every other line."""
 
     type: str
-    ts: float
-    seq: int
+    ts: Annotated[float, msgspec.Meta(ge=0, le=253402300799)]  # until the year 9999
+    seq: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
     turn_id: str = ""
 
 
@@ -70,6 +70,7 @@ class Transfer:
         def job(connection: apsw.Connection) -> Imported:
             taken = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.session_id,)).get
             session = fresh_id if taken else header.session_id
+            require_free(connection, session)
             now = self._clock.now()
             epoch = new_epoch(now)
             for row, event in rows:
@@ -91,11 +92,16 @@ def _header(first: tuple[int, str]) -> Header:
         raise _rejected(number, "this is not the beginning of an exported session") from error
     if header.version > VERSION:
         raise _rejected(number, f"the file has version {header.version}; this Hermes reads up to {VERSION}")
+    try:
+        require_name(header.session_id)
+    except StoreError as error:
+        raise _rejected(number, str(error)) from error
     return header
 
 
 def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | None]]:
-    seq = 0
+    """The events, in order. Rows may only be missing where a recovery has said so."""
+    seq = count = lost = number = 0
     for number, line in numbered:
         if len(line) > MAX_EVENT_BYTES:
             raise _rejected(number, "the line is too long")
@@ -104,8 +110,12 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
             raise _rejected(number, f"seq {row.seq} comes after {seq}")
         if (seq == 0) != isinstance(event, SessionCreated) or (seq == 0 and row.seq != 1):
             raise _rejected(number, "a session begins with session.created, seq 1, and has it only once")
-        seq = row.seq
+        if isinstance(event, SessionRecovered):
+            lost = max(lost, event.lost)
+        seq, count = row.seq, count + 1
         yield row, event
+    if seq - count > lost:
+        raise _rejected(number, f"of the {seq} rows up to here, {seq - count - lost} are missing")
 
 
 def _parse(number: int, line: str) -> tuple[Row, Event | None]:
@@ -116,8 +126,10 @@ def _parse(number: int, line: str) -> tuple[Row, Event | None]:
         }
         cls = CATALOGUE.get(place.type)
         event = msgspec.convert(fields, cls) if cls else None
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise _rejected(number, str(error)) from error
+    if cls and not cls.durable:
+        raise _rejected(number, f"{place.type} is not an event of a log")
     role = cls.role if cls else None
     data = _encode(fields).decode()
     return Row(0, "", place.seq, 0, place.ts, place.type, role, place.turn_id, data), event

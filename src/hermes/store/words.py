@@ -1,8 +1,9 @@
 """How text becomes words for search: the same way for what is stored and for what is asked.
 
-Scripts written without spaces are cut into overlapping pairs of characters (`天气很好` gives 天气 气很 很好 好), so
-that two characters are enough to find them. Identifiers are cut at case changes and punctuation (`getUserById` gives
-get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid` finds them too.
+Case and accents don't count. Scripts written without spaces are cut into overlapping pairs of characters (`天气很好`
+gives 天气 气很 很好 好), so that two characters are enough to find them. Identifiers are cut at case changes and
+punctuation (`getUserById` gives get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid`
+finds them too. SQLite only sees the words made here, so no script is unknown to it.
 """
 
 import re
@@ -15,11 +16,15 @@ _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)")
+_LONE = re.compile(f"[{_SPACELESS}]")
 _CASE_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+")
+_ACCENT = re.compile("[\u0300-\u036f]")
 _TERM = re.compile(r'(-?)"([^"]*)"?|(\S+)')
 
 MAX_CHARACTERS = 64 * 1024
 """How much of one message is searchable."""
+
+_SHORTEST_BEGINNING = 2  # letters; the index is made for it
 
 
 class Words(NamedTuple):
@@ -30,47 +35,59 @@ class Words(NamedTuple):
 
 
 def split(text: str, *, asked: bool = False) -> Words:
-    """The words of a text. For what is asked, a run of spaceless script does not add its last character alone."""
+    """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
     words: list[str] = []
     names: list[str] = []
-    for run, word in _TOKEN.findall(unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])):
+    tokens = _TOKEN.findall(_fold(text[:MAX_CHARACTERS]))
+    for position, (run, word) in enumerate(tokens, 1):
         if run:
-            words += _pairs(run, alone=not asked)
+            words += _pairs(run, alone=not asked or position < len(tokens))
         elif word.islower() or word.isupper() or word.istitle():
-            words.append(word.lower())
+            words.append(word.casefold())
         else:
-            words += [part.lower() for part in _CASE_PART.findall(word)]
-            names.append(word.lower())
+            words += [part.casefold() for part in _CASE_PART.findall(word)]
+            names.append(word.casefold())
     return Words(words, names)
 
 
 def match_expression(query: str, *, prefix: bool) -> str:
-    """An FTS5 expression: all terms, quoted ones as phrases, `-term` excluded; with `prefix`, beginnings count too.
+    """An FTS5 expression: all terms, quoted ones as phrases, `-term` excluded; with `prefix`, beginnings of unquoted
+    words count too.
 
     Empty when the query holds nothing to look for.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
     for minus, phrase, bare in _TERM.findall(query):
-        term = phrase or bare
         excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
-        expression = _phrase(term, prefix=prefix and not excluded)
+        expression = _phrase(phrase or bare, prefix=prefix and bool(bare) and not excluded)
         if expression:
             (unwanted if excluded else wanted).append(expression)
     if not wanted:
         return ""
-    return " NOT ".join([" AND ".join(wanted), *unwanted])
+    every = " AND ".join(wanted)
+    return f"({every}) NOT ({' OR '.join(unwanted)})" if unwanted else every
 
 
 def _phrase(term: str, *, prefix: bool) -> str:
     words, names = split(term, asked=True)
     if not words:
         return ""
-    lone = len(words) == 1 and len(words[0]) == 1 and not words[0].isascii()
-    star = " *" if prefix or lone else ""
+    lone = len(words) == 1 and _LONE.fullmatch(words[0])
+    star = " *" if lone or (prefix and len(words[-1]) >= _SHORTEST_BEGINNING) else ""
     inner = f'words : "{" ".join(words)}"{star}'
-    whole = names[0] if names else words[0]
-    return f'({inner} OR names : "{whole}"{star})' if len(words) == 1 or names else f"({inner})"
+    if names and "".join(words) != names[0]:
+        return f"({inner})"  # more than one identifier
+    if not names and len(words) > 1:
+        return f"({inner})"
+    return f'({inner} OR names : "{"".join(words)}"{star})'
+
+
+def _fold(text: str) -> str:
+    """The text without accents and variants of form."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def _pairs(run: str, *, alone: bool) -> list[str]:

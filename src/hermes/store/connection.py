@@ -1,0 +1,105 @@
+"""A connection to `state.db` with our settings, and SQLite's errors in our words."""
+
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from hermes.store.private import open_private
+
+log = logging.getLogger("hermes.store")
+
+_TELL = 2.0  # seconds of waiting for another process before the log says so
+
+
+def connect(path: Path, *, busy_timeout: float, change: bool = True) -> apsw.Connection:
+    """A connection with the settings every one of ours has; the file must exist. Without `change` it stays as it is."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_handler(_patience(path, busy_timeout))
+    if not change:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        return connection
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    return connection
+
+
+def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
+    """A busy handler that polls in short random steps: shorter ones after a while, so that nobody is passed over among
+    many writers, and long ones when somebody keeps the lock for good."""
+    started = 0.0
+    told = False
+
+    def wait(tries: int) -> bool:
+        nonlocal started, told
+        now = time.monotonic()
+        if tries == 0:
+            started, told = now, False
+        if now - started > timeout:
+            return False
+        if now - started > _TELL and not told:
+            told = True
+            log.warning("waiting for another process to let go of %s", path)
+        time.sleep(random.uniform(0.1, 1.0) * _step(now - started))  # noqa: S311 - spreading, not secrecy
+        return True
+
+    return wait
+
+
+def _step(waited: float) -> float:
+    if waited > 1:
+        return 0.02
+    return 0.002 if waited < 0.03 else 0.0005
+
+
+@contextmanager
+def in_our_words(path: Path) -> Iterator[None]:
+    """Turns SQLite's exceptions into ours: what happened, what was kept, what to do."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise translated(error, path) from error
+
+
+def translated(error: apsw.Error, path: Path) -> StoreError:
+    """The error a person should read."""
+    if isinstance(error, apsw.BusyError):
+        hint = "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
+        return StoreBusy(f"{path} is locked by another process", hint=hint)
+    if isinstance(error, apsw.FullError) or _detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
+        hint = "Nothing of this was written; everything saved before is safe. Free some space, then try again."
+        return StoreFull(f"not saved: no space left for {path}", hint=hint)
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
+        return StoreDamaged(f"{path} is damaged: {error}", hint=hint)
+    hint = "Nothing of this was written. Check the disk, and the permissions of the file and its folder."
+    return StoreError(f"not saved: {path}: {error}", hint=hint)
+
+
+def only_the_index(error: BaseException | None) -> bool:
+    """Whether SQLite found damage in the content of the search index alone, which can be made anew in place."""
+    return isinstance(error, apsw.CorruptError) and _detail(error) == apsw.SQLITE_CORRUPT_VTAB
+
+
+def _detail(error: apsw.Error) -> int:
+    """SQLite's extended result code; errors of apsw itself have none."""
+    return int(getattr(error, "extendedresult", 0))
+
+
+def suspicion(path: Path) -> Path:
+    """A file that says: damage was met, look at everything before opening this database again."""
+    return path.with_name(f"{path.name}.suspect")
+
+
+def suspect(path: Path) -> None:
+    """Makes the next opening look at every page, however large the file."""
+    try:
+        os.close(open_private(suspicion(path), os.O_CREAT | os.O_WRONLY))
+    except OSError as error:
+        log.warning("could not note that %s is damaged: %s", path, error)

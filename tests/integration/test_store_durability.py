@@ -1,0 +1,207 @@
+"""What was acknowledged is there: after SIGKILL, with many writers, on a full disk, behind a lock."""
+
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import StoreBusy
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
+from hermes.store import Store, open_store
+
+WRITER = Path(__file__).with_name("store_writer.py")
+KILLS = 201
+WAIT = 30  # seconds any single step may take
+
+
+@contextmanager
+def program(*arguments: str | Path) -> "Iterator[subprocess.Popen[str]]":
+    """A writer process; it is gone when the block ends."""
+    command = [sys.executable, str(WRITER), *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def tell(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdin
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def texts_by_seq(store: Store, session: str) -> dict[int, str]:
+    rows = list(store.log.every_event(session))
+    assert [row.seq for row in rows] == list(range(1, len(rows) + 1)), "a sequence has a hole or a double"
+    return {row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)}
+
+
+class Killer:
+    """Starts writers through one forking process, kills them at random moments, and collects what they acknowledged."""
+
+    def __init__(self, process: "subprocess.Popen[str]", seed: int) -> None:
+        self.acknowledged: list[tuple[str, int, str]] = []
+        self.kills = 0
+        self._process = process
+        self._seed = seed
+        self._asking = threading.Lock()
+        self._heard: dict[str, queue.Queue[str]] = {name: queue.Queue() for name in ("a", "b", "c")}
+        self._listener = threading.Thread(target=self._listen)
+
+    def run(self) -> None:
+        self._listener.start()
+        killers = [threading.Thread(target=self._kill_writers, args=(name,)) for name in self._heard]
+        for thread in killers:
+            thread.start()
+        for thread in killers:
+            thread.join()
+        tell(self._process, "")
+        self._listener.join(WAIT)
+
+    def _listen(self) -> None:
+        for line in self._process.stdout or ():
+            kind, name, *rest = line.split()
+            if kind == "ack":
+                session, seq, text = rest
+                self.acknowledged.append((session, int(seq), text))
+            self._heard[name].put(f"{kind} {rest[0]}")
+
+    def _kill_writers(self, name: str) -> None:
+        rng = random.Random(f"{self._seed} {name}")
+        for _ in range(KILLS // 3):
+            with self._asking:
+                tell(self._process, name)
+            while not (line := self._heard[name].get(timeout=WAIT)).startswith("pid"):
+                pass  # acknowledgements of the writer before
+            for _ in range(rng.choice((0, 0, 1, 2, 5, 12))):
+                self._heard[name].get(timeout=WAIT)
+            time.sleep(rng.uniform(0, 0.03))  # the random moment itself
+            os.kill(int(line.split()[1]), signal.SIGKILL)
+            self.kills += 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_200_kills_of_three_writers_lose_and_double_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with program("fork-writers", path) as process:
+        killer = Killer(process, seed=int(time.time()))
+        killer.run()
+    assert killer.kills >= 200
+    assert len(killer.acknowledged) > 200
+    with open_store(path) as store:
+        assert store.recovery is None
+        assert store.check().problems == []
+        for session in ("a", "b", "c", "shared"):
+            texts = texts_by_seq(store, session)
+            assert len(set(texts.values())) == len(texts), "an event was written twice"
+            lost = [ack for ack in killer.acknowledged if ack[0] == session and texts.get(ack[1]) != ack[2]]
+            assert lost == []
+
+
+@pytest.mark.slow
+def test_16_writers_lose_nothing_and_each_gets_its_turn(tmp_path: Path) -> None:
+    path, writers, count = tmp_path / "state.db", 16, 50
+    with open_store(path) as store:
+        store.log.create("shared", SessionCreated())
+    command = [sys.executable, str(WRITER), "race", str(path)]
+    processes = [
+        subprocess.Popen([*command, f"w{n}", str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for n in range(writers)
+    ]
+    try:
+        assert [said(process) for process in processes] == ["ready"] * writers
+        for process in processes:
+            tell(process, "go")
+        acknowledged = [
+            line.split() for process in processes for line in process.communicate(timeout=100)[0].split("\n")
+        ]
+    finally:
+        for process in processes:
+            process.kill()
+    acknowledged = [words for words in acknowledged if words]
+    places = {(session, int(seq)) for _, session, seq, _ in acknowledged}
+    assert len(acknowledged) == len(places) == writers * count
+    with open_store(path) as store:
+        assert store.check().problems == []
+        written = {(s.id, seq) for s in store.sessions.recent() for seq in texts_by_seq(store, s.id)}
+    assert written == places
+    waits = sorted(float(words[3]) for words in acknowledged)
+    p99 = waits[int(len(waits) * 0.99)]
+    assert p99 < 0.25, f"p99 of an append is {p99 * 1000:.0f} ms, the longest {waits[-1] * 1000:.0f} ms"
+
+
+def on_tiny_disk(command: str, tmp_path: Path, size: str) -> list[str]:
+    """Runs a command of store_writer.py on a real file system of that size, and returns what it said."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = 'mount -t tmpfs -o "size=$1,mode=700" tmpfs "$2" && shift 2 && exec "$@"'
+    own_mounts = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    if subprocess.run([*own_mounts, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine does not let us mount a small file system")
+    ours = [sys.executable, str(WRITER), command, str(disk / "state.db")]
+    done = subprocess.run(
+        [*own_mounts, "sh", "-c", script, "sh", size, str(disk), *ours],
+        check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    refused, kept, last = on_tiny_disk("fill-disk", tmp_path, "2m")
+    assert refused.startswith("StoreFull: not saved")
+    assert kept == "kept True"
+    assert last == "kept True, [], recovered False"
+
+
+def test_a_database_that_could_not_be_made_for_lack_of_space_can_be_made_later(tmp_path: Path) -> None:
+    refused, later = on_tiny_disk("full-from-the-start", tmp_path, "512k")
+    assert refused.startswith("StoreFull")
+    assert later == "works, recovered False"
+
+
+def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        with program("hold", path) as holder:
+            assert said(holder) == "held"
+            future = store.log.submit("s", UserMessage(text="patient"))
+            assert not future.done()
+            tell(holder, "let go")
+            assert said(holder) == "free"
+            future.result(timeout=WAIT)
+        assert texts_by_seq(store, "s")[2] == "patient"
+
+
+def test_a_long_lock_is_an_error_and_no_loss(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path, busy_timeout=0.2) as store:
+        store.log.create("s", SessionCreated())
+        with program("hold", path) as holder:
+            assert said(holder) == "held"
+            with pytest.raises(StoreBusy, match="locked by another process"):
+                store.log.append("s", UserMessage(text="impatient"))
+            assert store.log.messages("s") == []
+            tell(holder, "let go")
+            assert said(holder) == "free"
+        store.log.append("s", UserMessage(text="later"))
+        assert texts_by_seq(store, "s") == {2: "later"}
+        assert store.check().problems == []

@@ -1,0 +1,114 @@
+"""Leases: one holder, who can't write any more once another has taken over."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import LeaseLost, SessionBusy
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
+from hermes.store import Store, open_store
+
+WRITER = Path(__file__).with_name("store_writer.py")
+
+
+class FakeClock:
+    """Time that passes when told."""
+
+    def __init__(self) -> None:
+        self.time = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
+    with open_store(tmp_path / "state.db", clock=clock) as opened:
+        opened.log.create("s", SessionCreated())
+        yield opened
+
+
+def test_a_session_has_one_holder(store: Store) -> None:
+    lease = store.leases.acquire("s")
+    with pytest.raises(SessionBusy, match="is being run by"):
+        store.leases.acquire("s")
+    assert store.leases.holder("s") == lease
+    store.leases.release(lease)
+    assert store.leases.holder("s") is None
+    assert store.leases.acquire("s").token > lease.token
+
+
+def test_a_lease_ends_when_it_is_not_renewed(store: Store, clock: FakeClock) -> None:
+    lease = store.leases.acquire("s", ttl=30)
+    clock.time += 29
+    lease = store.leases.renew(lease, ttl=30)
+    clock.time += 29
+    with pytest.raises(SessionBusy):
+        store.leases.acquire("s")
+    clock.time += 2
+    assert store.leases.holder("s") is None
+    store.leases.acquire("s")
+    with pytest.raises(LeaseLost):
+        store.leases.renew(lease)
+
+
+def test_an_old_holder_writes_nothing(store: Store, clock: FakeClock) -> None:
+    old = store.leases.acquire("s", ttl=30)
+    store.log.append("s", UserMessage(text="mine"), lease=old)
+    clock.time += 31
+    new = store.leases.acquire("s", ttl=30)
+    with pytest.raises(LeaseLost, match="is now run by"):
+        store.log.append("s", UserMessage(text="late"), UserMessage(text="later"), lease=old)
+    store.log.append("s", UserMessage(text="successor"), lease=new)
+    assert store.log.messages("s") == [UserMessage(text="mine"), UserMessage(text="successor")]
+    store.leases.release(old)
+    assert store.leases.holder("s") == new
+
+
+def test_a_lease_that_was_given_back_is_no_lease(store: Store) -> None:
+    lease = store.leases.acquire("s")
+    store.leases.release(lease)
+    with pytest.raises(LeaseLost, match="nobody"):
+        store.log.append("s", UserMessage(text="too late"), lease=lease)
+
+
+def test_a_session_that_runs_is_not_deleted(store: Store, clock: FakeClock) -> None:
+    lease = store.leases.acquire("s", ttl=30)
+    with pytest.raises(SessionBusy, match="is being run by"):
+        store.sessions.delete("s")
+    assert store.sessions.find("s").head == 1
+    store.leases.release(lease)
+    assert store.sessions.delete("s") == 1
+    with pytest.raises(LeaseLost):
+        store.log.append("s", UserMessage(text="gone"), lease=lease)
+
+
+def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    process = subprocess.Popen(
+        [sys.executable, str(WRITER), "keep-open", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout
+    assert process.stdin
+    assert process.stdout.readline() == b"open\n"
+    with open_store(path) as store:
+        with pytest.raises(SessionBusy, match=f":{process.pid}:"):
+            store.leases.acquire("leased")
+        process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; nobody has asked how
+        lease = store.leases.acquire("leased")
+        store.log.append("leased", UserMessage(text="taken over"), lease=lease)
+    process.wait(10)
+    process.stdin.close()
+    process.stdout.close()

@@ -1,0 +1,248 @@
+"""The log and its projections, against a model in plain Python."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from hermes.errors import SessionNotFound, StoreError
+from hermes.schema.event import Event
+from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
+from hermes.store import Store, open_store
+
+TEXT = st.text(max_size=30)
+TOKENS = st.integers(0, 1000)
+PRICES = st.sampled_from([None, 0.25, 2.0])
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(UserMessage, text=TEXT),
+    st.builds(ToolFinished, call_id=TEXT, name=TEXT, text=TEXT, ok=st.booleans()),
+    st.builds(
+        AssistantMessage,
+        text=TEXT,
+        provider=st.just("p"),
+        model=st.sampled_from(["", "m1", "m2"]),
+        usage=st.none()
+        | st.builds(
+            Usage, input_tokens=TOKENS, output_tokens=TOKENS, cost_usd=st.none() | st.sampled_from([0.25, 2.0])
+        ),
+    ),
+    st.builds(TurnStarted),
+    st.builds(TurnEnded, reason=st.just("done")),
+)
+
+
+class Ticking:
+    """A clock that never stands still, so that every moment has its order."""
+
+    def __init__(self) -> None:
+        self.time = 1_700_000_000.0
+
+    def now(self) -> float:
+        self.time += 1
+        return self.time
+
+
+@dataclass
+class Model:
+    """What the log should know of a session."""
+
+    events: list[Event] = field(default_factory=list)
+    copied: int = 0  # rows that a branch took from its parent
+
+    @property
+    def messages(self) -> list[Event]:
+        return [event for event in self.events if event.role]
+
+    @property
+    def paid(self) -> list[Usage]:
+        own = self.events[self.copied :]
+        return [event.usage for event in own if isinstance(event, AssistantMessage) and event.usage]
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Random use of a real database; after each step everything the model says must be so."""
+
+    sessions: Bundle[str] = Bundle("sessions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        self.store = open_store(Path(self.folder.name) / "state.db", clock=Ticking())
+        self.model: dict[str, Model] = {}
+        self.made = 0
+
+    def fresh(self) -> str:
+        self.made += 1
+        return f"session-{self.made}"
+
+    @rule(target=sessions)
+    def create(self) -> str:
+        name = self.fresh()
+        created = SessionCreated(surface="test")
+        self.store.log.create(name, created)
+        self.model[name] = Model([created])
+        return name
+
+    @rule(session=sessions, events=st.lists(EVENTS, min_size=1, max_size=4))
+    def append(self, session: str, events: list[Event]) -> None:
+        rows = self.store.log.append(session, *events)
+        first = len(self.model[session].events) + 1
+        assert [row.seq for row in rows] == list(range(first, first + len(events)))
+        self.model[session].events += events
+
+    @rule(session=sessions, events=st.lists(EVENTS, min_size=1, max_size=3))
+    def a_refused_append_writes_nothing(self, session: str, events: list[Event]) -> None:
+        with pytest.raises(StoreError):
+            self.store.log.append(session, *events, SessionCreated())
+
+    @rule(session=sessions, title=TEXT)
+    def title(self, session: str, title: str) -> None:
+        event = SessionTitled(title=title)
+        self.store.log.append(session, event)
+        self.model[session].events.append(event)
+
+    @rule(target=sessions, session=sessions, data=st.data())
+    def branch(self, session: str, data: st.DataObject) -> str:
+        parent = self.model[session]
+        at = data.draw(st.none() | st.integers(1, len(parent.events)))
+        last = len(parent.events) if at is None else at
+        name = self.fresh()
+        first = self.store.log.branch(session, name, at=at)
+        assert isinstance(first.event, SessionCreated)
+        assert (first.event.parent, first.event.parent_seq) == (session, last)
+        self.model[name] = Model([first.event, *parent.events[1:last]], copied=last)
+        return name
+
+    @rule(target=sessions, session=sessions)
+    def import_a_copy(self, session: str) -> str:
+        lines = list(self.store.transfer.export(session))
+        name = self.fresh()
+        assert self.store.transfer.import_lines(lines, fresh_id=name).session == name
+        last = self.store.log.events(name, after=len(self.model[session].events))
+        assert [row.type for row in last] == ["session.imported"]
+        note = last[0].event
+        assert note
+        self.model[name] = Model([*self.model[session].events, note], copied=self.model[session].copied)
+        return name
+
+    @rule(session=consumes(sessions))
+    def delete(self, session: str) -> None:
+        assert self.store.sessions.delete(session) == len(self.model.pop(session).events)
+        with pytest.raises(SessionNotFound):
+            self.store.log.messages(session)
+
+    @invariant()
+    def the_log_holds_what_was_written(self) -> None:
+        for session, model in self.model.items():
+            rows = list(self.store.log.every_event(session))
+            assert [row.event for row in rows] == model.events
+            assert [row.seq for row in rows] == list(range(1, len(model.events) + 1))
+            assert len({row.epoch for row in rows}) == 1
+            assert self.store.log.messages(session) == model.messages
+
+    @invariant()
+    def the_projections_agree(self) -> None:
+        assert {info.id for info in self.store.sessions.recent()} == self.model.keys()
+        for session, model in self.model.items():
+            info = self.store.sessions.find(session)
+            titles = [event.title for event in model.events if isinstance(event, SessionTitled)]
+            models = [event.model for event in model.events if isinstance(event, AssistantMessage) and event.model]
+            assert info.head == len(model.events)
+            assert info.messages == len(model.messages)
+            assert info.turns == sum(isinstance(event, TurnEnded) for event in model.events)
+            assert info.title == (titles[-1] if titles else "")
+            assert info.model == (models[-1] if models else "")
+            assert info.cost_usd == sum(usage.cost_usd or 0 for usage in model.paid)
+            assert info.tokens == sum(usage.input_tokens + usage.output_tokens for usage in model.paid)
+
+    @invariant()
+    def money_is_counted_once(self) -> None:
+        usages = [usage for model in self.model.values() for usage in model.paid]
+        rows = self.store.sessions.usage()
+        assert sum(row.calls for row in rows) == len(usages)
+        assert sum(row.unpriced_calls for row in rows) == sum(usage.cost_usd is None for usage in usages)
+        assert sum(row.cost_usd for row in rows) == sum(usage.cost_usd or 0 for usage in usages)
+
+    def teardown(self) -> None:  # pyrefly: ignore[missing-override-decorator]
+        problems = self.store.check().problems
+        self.store.close()
+        self.folder.cleanup()
+        assert problems == []
+
+
+TestLog = LogMachine.TestCase
+TestLog.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "state.db", clock=Ticking()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", ["", " ", "a/b", "../x", "a\0b", "x" * 201, "new\nline", "\ud800"])
+def test_a_name_that_could_not_be_typed_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(StoreError, match="can't be the id"):
+        store.log.create(name, SessionCreated())
+    store.log.create("s", SessionCreated())
+    with pytest.raises(StoreError, match="can't be the id"):
+        store.log.branch("s", name)
+
+
+def test_what_is_not_there_is_named(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    with pytest.raises(SessionNotFound, match="no session nope"):
+        store.log.append("nope", UserMessage(text="x"))
+    with pytest.raises(StoreError, match="exists already"):
+        store.log.create("s", SessionCreated())
+    with pytest.raises(StoreError, match="rows 1 to 1, not 2"):
+        store.log.branch("s", "t", at=2)
+    with pytest.raises(StoreError, match="exists already"):
+        store.log.branch("s", "s")
+
+
+def test_impossible_amounts_break_no_sum(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    for tokens, cost in ((2**62, float("inf")), (2**70, float("nan")), (-5, 0.5), (7, None)):
+        usage = Usage(input_tokens=tokens, output_tokens=tokens, cost_usd=cost)
+        store.log.append("s", AssistantMessage(model="m", provider="p", usage=usage))
+    (row,) = store.sessions.usage()
+    assert (row.calls, row.cost_usd, row.unpriced_calls) == (4, 0.5, 3)
+    assert store.sessions.find("s").tokens > 0
+
+
+def test_a_large_payload_is_kept(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    message = UserMessage(text="é" * 1_000_000)
+    store.log.append("s", message)
+    assert store.log.messages("s") == [message]
+
+
+def test_names_are_found_by_id_beginning_title_and_age(store: Store) -> None:
+    for name in ("alpha-1", "alpha-2", "beta"):
+        store.log.create(name, SessionCreated())
+    store.log.append("alpha-1", SessionTitled(title="The first"))
+    assert store.sessions.find("beta").id == store.sessions.find("be").id == "beta"
+    assert store.sessions.find("The first").id == store.sessions.find("last").id == "alpha-1"
+    with pytest.raises(SessionNotFound, match="may be any of"):
+        store.sessions.find("alpha")
+    with pytest.raises(SessionNotFound, match="no session"):
+        store.sessions.find("gamma")
+
+
+def test_pages_of_events_follow_a_cursor(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    store.log.append("s", *(UserMessage(text=str(n)) for n in range(2500)))
+    counts: dict[int, int] = defaultdict(int)
+    for row in store.log.every_event("s"):
+        counts[row.seq] += 1
+    assert dict(counts) == dict.fromkeys(range(1, 2502), 1)
+    assert [row.seq for row in store.log.events("s", after=10, limit=3)] == [11, 12, 13]
+    assert store.log.messages("s", after=2499) == [UserMessage(text="2498"), UserMessage(text="2499")]

@@ -1,0 +1,161 @@
+"""Search finds what is there, whatever the script, and no query breaks it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hermes.errors import StoreError
+from hermes.schema.events import SessionCreated, ToolStarted
+from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
+from hermes.store import Store, open_store
+from hermes.store.salvage import salvage
+
+SPACELESS = st.text(st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"), min_size=2, max_size=8)
+QUERIES = st.one_of(
+    st.text(max_size=40),
+    st.text(st.sampled_from("\"'*-+^:(){}[]\0\\,.;%_ anorANDORNOTNEAR🙂天é\ud800"), max_size=60),
+    st.sampled_from(
+        ['"', '""', "NEAR(", "NEAR(a b, 5)", "a NOT", "AND", "* *", "words:a", "-", "--", "-a", "^a", "a*", "{a b}:c"]
+    ),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "state.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with open_store(tmp_path_factory.mktemp("search") / "state.db") as opened:
+        opened.log.create("s", SessionCreated())
+        yield opened
+
+
+def found(store: Store, query: str, **options: str) -> list[int]:
+    return sorted(hit.seq for hit in store.search.find(query, limit=10_000, **options))
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(max_size=60))
+@example(text="𐒰𐓘 𞤀𞤣 ᲐᲑ")  # scripts that are younger than SQLite's tables
+@example(text="İI ǅ ﬀ ß ς Σ ΐ")
+def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None:
+    (row,) = shared.log.append("s", UserMessage(text=text))
+    for word in re.findall(r"[^\W_]+", text):
+        assert row.seq in found(shared, f'"{word}"'), word
+
+
+@settings(max_examples=100, deadline=None)
+@given(before=st.sampled_from(["", "abc", "in ", "!"]), run=SPACELESS, after=st.sampled_from(["", "xyz", " x", "。"]))
+def test_two_characters_are_enough_in_scripts_without_spaces(shared: Store, before: str, run: str, after: str) -> None:
+    (row,) = shared.log.append("s", UserMessage(text=before + run + after))
+    for i in range(len(run) - 1):
+        assert row.seq in found(shared, run[i : i + 2])
+    assert row.seq in found(shared, run)
+    assert row.seq in found(shared, run[0])
+    assert row.seq in found(shared, f"{run[-2:]}{after}")
+    assert row.seq in found(shared, f"{before}{run}")
+
+
+@settings(max_examples=400, deadline=None)
+@given(query=QUERIES)
+def test_no_query_breaks_the_search(shared: Store, query: str) -> None:
+    try:
+        hits = shared.search.find(query)
+    except StoreError as error:
+        assert "nothing to search for" in str(error)  # noqa: PT017 - any other error is a failure
+    else:
+        assert all(len(hit.snippet) <= 162 for hit in hits)
+
+
+def test_enormous_queries_are_answered_or_refused_in_our_words(shared: Store) -> None:
+    for query in ("a " * 500, "-a " * 330 + "b", '"' + "a " * 499 + '"', "x" * 1000):
+        shared.search.find(query)
+    with pytest.raises(StoreError, match="too long"):
+        shared.search.find("x" * 1001)
+
+
+def test_code_is_found_as_people_type_it(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    call = ToolCall(id="1", name="read_file", arguments='{"path": "src/hermes/store/log.py"}')
+    store.log.append(
+        "s",
+        UserMessage(text="def getUserById(user_id: int): return HTTPServer(user_id)"),
+        AssistantMessage(text="", tool_calls=(call,)),
+        ToolFinished(call_id="1", name="read_file", text="class fooBar: pass  # bazQux"),
+        ToolStarted(call_id="1", name="getUserById", arguments="{}"),
+    )
+    for query in (
+        "getUserById",
+        "getuserbyid",
+        "getUser",
+        "getus",
+        "user by id",
+        "HTTPServer",
+        "httpserver",
+        "user_id",
+    ):
+        assert found(store, query) == [2], query
+    for query in ("src/hermes/store/log.py", "store/log.py", "read_file log", "read_file"):
+        assert 3 in found(store, query), query
+    assert found(store, "fooBar.bazQux") == []
+    assert found(store, "fooBar bazQux") == [4]
+
+
+def test_terms_phrases_exclusions_and_beginnings(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    texts = ("red green blue", "green red", "redder greens", "red blue", "Café crème")
+    store.log.append("s", *(UserMessage(text=text) for text in texts))
+    assert found(store, "red green") == [2, 3, 4]
+    assert [hit.seq for hit in store.search.find("red green")][:2] == [3, 2], "whole words first, the newest first"
+    assert found(store, '"red green"') == [2]
+    assert found(store, '"red" -blue') == [3]
+    assert found(store, '"red" -"green blue"') == [3, 5]
+    assert found(store, "cafe CREME") == [6]
+    assert found(store, "caf") == [6]
+    for nothing in ("", "  ", "-red", "🙂", '"'):
+        with pytest.raises(StoreError, match="nothing to search for"):
+            store.search.find(nothing)
+
+
+def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(store: Store) -> None:
+    for name in ("a", "b"):
+        store.log.create(name, SessionCreated())
+    for number in range(10):
+        store.log.append("ab"[number % 2], UserMessage(text="needle"))
+    assert [hit.session for hit in store.search.find("needle", session="b")] == ["b"] * 5
+    assert store.search.find("needle", session="nowhere") == []
+    store.sessions.delete("a")
+    store.log.create("a", SessionCreated())
+    assert {hit.session for hit in store.search.find("needle")} == {"b"}
+    assert store.search.find("needle", session="a") == []
+
+
+def test_what_another_process_wrote_is_found(tmp_path: Path, store: Store) -> None:
+    with open_store(tmp_path / "state.db") as other:
+        other.log.create("s", SessionCreated())
+        other.log.append("s", *(UserMessage(text=f"needle {n} " + "long " * 3000) for n in range(1200)))
+    assert len(found(store, "needle")) == 1200
+    assert found(store, "needle", session="s") == found(store, "needle")
+
+
+@settings(max_examples=15, deadline=None)
+@given(sizes=st.lists(st.one_of(st.integers(0, 5000), st.integers(3900, 4200), st.integers(0, 300_000)), max_size=12))
+def test_reading_pages_ourselves_agrees_with_sqlite(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
+    """Overflow chains of every length, rows in the file and in its write-ahead log."""
+    path = tmp_path_factory.mktemp("pages") / "state.db"
+    for part in (sizes[: len(sizes) // 2], sizes[len(sizes) // 2 :]):
+        with open_store(path) as store:
+            if not store.sessions.recent():
+                store.log.create("s", SessionCreated())
+            for size in part:
+                store.log.append("s", UserMessage(text="é" * size), turn="t")
+            rows = list(store.log.every_event("s"))
+            assert sorted(salvage(path), key=lambda row: row.seq) == rows, "with the log beside it"
+        assert sorted(salvage(path), key=lambda row: row.seq) == rows, "after it was closed"

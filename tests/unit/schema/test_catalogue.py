@@ -1,0 +1,48 @@
+"""The catalogue of events: complete, unambiguous, and able to describe itself."""
+
+import msgspec
+import pytest
+
+from hermes.schema import events, messages
+from hermes.schema.catalogue import CATALOGUE, render_markdown
+from hermes.schema.event import ENVELOPE_FIELDS, Event
+
+
+def defined() -> list[type[Event]]:
+    """Every event class of the schema, found where they are defined."""
+    members = [*vars(events).values(), *vars(messages).values()]
+    return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Event) and cls is not Event]
+
+
+def test_every_event_class_is_listed_under_a_topic_of_its_own() -> None:
+    classes = set(defined())
+    assert set(CATALOGUE.values()) == classes
+    assert len({cls.topic for cls in classes}) == len(classes)
+    assert all(CATALOGUE[cls.topic] is cls for cls in classes)
+
+
+@pytest.mark.parametrize("cls", CATALOGUE.values(), ids=lambda cls: cls.topic)
+def test_no_field_has_a_name_of_the_envelope(cls: type[Event]) -> None:
+    names = {field.name for field in msgspec.structs.fields(cls)}
+    assert not names & set(ENVELOPE_FIELDS)
+    assert set(cls.sensitive) <= names
+
+
+@pytest.mark.parametrize("cls", CATALOGUE.values(), ids=lambda cls: cls.topic)
+def test_an_event_is_frozen_documented_and_durable_if_it_is_a_message(cls: type[Event]) -> None:
+    assert cls.__doc__
+    assert cls.__struct_config__.frozen
+    assert cls.durable or cls.role is None
+
+
+def test_the_page_names_every_event_and_field() -> None:
+    page = render_markdown()
+    for topic, cls in CATALOGUE.items():
+        assert f"## `{topic}`" in page
+        for field in msgspec.structs.fields(cls):
+            assert f"| `{field.name}` |" in page
+
+
+def test_the_example_of_the_page_runs() -> None:
+    code = render_markdown().split("```python\n")[1].split("```")[0]
+    compile(code, "docs/events.md", "exec")
