@@ -1,0 +1,129 @@
+"""The child process that holds the model: `python -m hermes.providers.embedded.child`.
+
+It owns the engine library, its one slot and the saved state of the prompt's prefix. It reads commands from stdin and
+writes reports to stdout (`wire`). It ends when stdin closes, when its parent dies, or after a while without work.
+"""
+
+import ctypes
+import os
+import queue
+import select
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+import msgspec
+
+from hermes.providers.embedded import slot, wire
+
+_READ = 1 << 16
+
+
+class Reporter:
+    """Writes reports to the parent, one line each, from any thread."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._encoder = msgspec.json.Encoder()
+
+    def send(self, report: wire.Report) -> None:
+        with self._lock:
+            self._out.write(self._encoder.encode(report) + b"\n")
+            self._out.flush()
+
+
+class Cancelled:
+    """Which generation was cancelled last. Ids only grow, so one number is enough."""
+
+    def __init__(self) -> None:
+        self.id = 0
+
+
+def main() -> None:
+    """Load, then serve until there is nobody to serve."""
+    _die_with_parent()
+    out = _take_stdout()
+    reporter = Reporter(out)
+    lines = _Lines(sys.stdin.fileno())
+    first = lines.read(None)
+    if first is None:
+        return
+    load = msgspec.json.decode(first, type=wire.Load)
+    cancelled = Cancelled()
+    jobs: queue.SimpleQueue[wire.Generate] = queue.SimpleQueue()
+    worker = threading.Thread(target=_work, args=(load, jobs, cancelled, reporter), daemon=True)
+    worker.start()
+    _listen(lines, load.idle_seconds, jobs, cancelled)
+    os._exit(0)  # the library's threads have nothing to tidy up, and must not delay the end
+
+
+def _listen(
+    lines: "_Lines", idle_seconds: float, jobs: "queue.SimpleQueue[wire.Generate]", cancelled: Cancelled
+) -> None:
+    """Hands commands to the worker until stdin closes or nothing came for a while."""
+    decoder = msgspec.json.Decoder(wire.Generate | wire.Cancel)
+    while (line := lines.read(idle_seconds)) is not None:
+        command = decoder.decode(line)
+        if isinstance(command, wire.Cancel):
+            cancelled.id = max(cancelled.id, command.id)
+        else:
+            jobs.put(command)
+
+
+def _work(load: wire.Load, jobs: "queue.SimpleQueue[wire.Generate]", cancelled: Cancelled, reporter: Reporter) -> None:
+    """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
+    try:
+        engine = slot.Slot(load, reporter.send)
+    except slot.CannotStart as error:
+        reporter.send(wire.Failed(reason=error.reason, message=str(error)))
+        os._exit(1)
+    while True:
+        job = jobs.get()
+        try:
+            reporter.send(engine.generate(job, lambda job=job: cancelled.id >= job.id))
+        except BrokenPipeError:
+            os._exit(0)
+        except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
+            reporter.send(wire.Failed(id=job.id, reason="engine", message=f"{type(error).__name__}: {error}"))
+
+
+class _Lines:
+    """Lines of a file descriptor, with a limit on waiting."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = b""
+
+    def read(self, timeout: float | None) -> bytes | None:
+        """The next line; None at the end, or when nothing came in time."""
+        while b"\n" not in self._buffer:
+            ready = select.select([self._fd], (), (), timeout)[0]
+            data = os.read(self._fd, _READ) if ready else b""
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+
+def _take_stdout() -> BinaryIO:
+    """Keeps stdout for reports; whatever the library prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return out
+
+
+def _die_with_parent() -> None:
+    """On Linux the kernel ends us with our parent, even while the library is loading. Elsewhere stdin's end does."""
+    if not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # it died in between
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Hermes' messages as the small model's conversation: exchanges of a request, steps with results, and an answer.
+
+It also knows what files hold, as far as results of the current exchange showed it.
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from hermes.providers.embedded.lines import Action, write_line
+from hermes.providers.embedded.verbs import Toolbox
+from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+
+LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
+_HEADER = re.compile(r"\[[^\n]*: (?:lines (\d+)-(\d+) of (\d+)[^\n]*|empty file)\]\n?")
+_FOOTER = re.compile(r"\n?\[[^\n\]]*\b\d+ more lines\b[^\n\]]*\]\s*$")
+_ABSENT = re.compile(r"no such|not found|does not exist|doesn't exist|not exist|no file|there is no", re.IGNORECASE)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One call and its result."""
+
+    call: ToolCall
+    action: Action | None
+    result: str = ""
+    ok: bool = True
+
+    @property
+    def line(self) -> str:
+        """The reply that asked for it."""
+        return write_line(self.action) if self.action is not None else f"use {self.call.name}"
+
+    @property
+    def looked(self) -> bool:
+        """Whether we, not the model, asked for it."""
+        return self.call.id.startswith(LOOK_TAG)
+
+    @property
+    def absent(self) -> bool:
+        """Whether the result says that the file does not exist."""
+        return not self.ok and _ABSENT.search(self.result) is not None
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, what was done about it, and the answer if there is one yet."""
+
+    request: str
+    steps: tuple[Step, ...] = ()
+    answer: str = ""
+
+
+def read_messages(messages: Iterable[Message], toolbox: Toolbox) -> list[Exchange]:
+    """The exchanges, oldest first; the last one is in progress."""
+    exchanges: list[Exchange] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                pictures = f"\n[{len(message.images)} picture(s) that you can't see]" if message.images else ""
+                exchanges.append(Exchange(request=message.text + pictures))
+            case AssistantMessage():
+                last = exchanges.pop() if exchanges else Exchange(request="")
+                steps = tuple(Step(call=call, action=toolbox.action(call)) for call in message.tool_calls)
+                answer = last.answer if steps or not message.text else message.text
+                exchanges.append(Exchange(request=last.request, steps=last.steps + steps, answer=answer))
+            case ToolFinished():
+                if exchanges:
+                    exchanges[-1] = _with_result(exchanges[-1], message)
+    return exchanges or [Exchange(request="")]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a file holds, as far as it was shown. It is `whole` when nothing is missing."""
+
+    text: str
+    whole: bool = True
+
+
+def seen_files(exchange: Exchange) -> dict[str, Seen]:
+    """What files hold, as the steps of this exchange showed it or made it."""
+    seen: dict[str, Seen] = {}
+    for step in exchange.steps:
+        action = step.action
+        if action is None or not step.ok:
+            continue
+        held = seen.get(action.path)
+        match action.verb:
+            case "read":
+                seen[action.path] = shown(step.result)
+            case "write":
+                seen[action.path] = Seen(action.text)
+            case "append" if held is not None:
+                seen[action.path] = Seen(f"{held.text.rstrip()}\n{action.text}".lstrip("\n"), held.whole)
+            case "replace" if held is not None:
+                seen[action.path] = Seen(held.text.replace(action.old, action.text, 1), held.whole)
+            case _:
+                pass
+    return seen
+
+
+def shown(result: str) -> Seen:
+    """The file's text in what reading it returned: without the header and the footer that some tools put around it."""
+    header = _HEADER.match(result)
+    body = _FOOTER.sub("", result)
+    if header is None:
+        return Seen(body, body == result)
+    first, last, total = (int(number or 0) for number in header.groups())
+    return Seen(body[header.end() :], first <= 1 and last == total)
+
+
+def todo_items(exchanges: Iterable[Exchange], toolbox: Toolbox) -> list[str]:
+    """The list as the last call left it."""
+    calls = [step.call for exchange in exchanges for step in exchange.steps if step.ok]
+    last = next((call for call in reversed(calls) if toolbox.role(call) == "todo"), None)
+    return toolbox.todo_items(last) if last is not None else []
+
+
+def _with_result(exchange: Exchange, finished: ToolFinished) -> Exchange:
+    steps = tuple(
+        msgspec.structs.replace(step, result=finished.text, ok=finished.ok)
+        if step.call.id == finished.call_id
+        else step
+        for step in exchange.steps
+    )
+    return msgspec.structs.replace(exchange, steps=steps)

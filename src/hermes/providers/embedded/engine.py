@@ -1,0 +1,218 @@
+"""The engine as the main process sees it: a child that is started on first use and generates one reply at a time.
+
+Nothing heavy is imported here. The weights, the library and its threads live in the child (`child`, `slot`), which is
+killed when a generation has to stop and does not stop at once.
+"""
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from hermes.errors import ModelError
+from hermes.providers.embedded import wire
+
+_STOP_SECONDS = 0.12  # how long a cancelled generation may take to stop before the child is killed
+_LINE_LIMIT = 1 << 22
+
+
+class Engine:
+    """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
+
+    def __init__(self, load: wire.Load, *, on_prepare: Callable[[int, int], None] | None = None) -> None:
+        self._load = load
+        self._on_prepare = on_prepare
+        self._lock = asyncio.Lock()
+        self._child: _Child | None = None
+        self._ids = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it runs."""
+        return self._child.pid if self._child is not None and self._child.alive else None
+
+    async def warm(self) -> None:
+        """Starts the child ahead of use and waits until it is ready."""
+        async with self._lock:
+            await self._ready()
+
+    async def generate(
+        self, turns: tuple[wire.ChatTurn, ...], *, prefixed: bool, grammar: str, max_tokens: int
+    ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
+        """Streams a reply. Closing the stream stops the generation within a fifth of a second."""
+        async with self._lock:
+            self._ids += 1
+            job = wire.Generate(id=self._ids, turns=turns, prefixed=prefixed, grammar=grammar, max_tokens=max_tokens)
+            child = await self._begin(job)
+            finished = False
+            try:
+                while not finished:
+                    report = await child.receive()
+                    if isinstance(report, wire.Failed):
+                        finished = True
+                        raise _failure(report)
+                    if isinstance(report, wire.Delta | wire.Done) and report.id == job.id:
+                        finished = isinstance(report, wire.Done)
+                        yield report
+            finally:
+                if not finished:
+                    await child.stop(job.id)
+
+    async def close(self) -> None:
+        """Ends the child."""
+        if self._child is not None:
+            await self._child.end()
+            self._child = None
+
+    async def _begin(self, job: wire.Generate) -> "_Child":
+        """Sends the job; once more to a new child, if the old one had just ended for want of work."""
+        child = await self._ready()
+        try:
+            await child.send(job)
+        except ConnectionError:
+            child = await self._ready()
+            await child.send(job)
+        return child
+
+    async def _ready(self) -> "_Child":
+        if self._child is not None:
+            if self._child.alive:
+                return self._child
+            await self._child.end()
+        self._child = child = await _Child.start(self._load)
+        try:
+            while not isinstance(report := await child.receive(), wire.Ready):
+                self._take(report)
+        except BaseException:
+            await asyncio.shield(child.end())
+            raise
+        return child
+
+    def _take(self, report: wire.Report) -> None:
+        """A report on the way to readiness."""
+        if isinstance(report, wire.Failed):
+            raise _failure(report)
+        if isinstance(report, wire.Preparing) and self._on_prepare is not None:
+            self._on_prepare(report.done, report.total)
+
+
+class _Child:
+    """One child process and the lines to and from it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, errors: IO[bytes]) -> None:
+        self._process = process
+        self._errors = errors
+        self._encoder = msgspec.json.Encoder()
+        self._decoder: msgspec.json.Decoder[wire.Report] = msgspec.json.Decoder(wire.Report)
+        self._ended = False
+
+    @classmethod
+    async def start(cls, load: wire.Load) -> "_Child":
+        """Starts it and sends what to load."""
+        Path(load.state).parent.mkdir(parents=True, exist_ok=True)
+        errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "hermes.providers.embedded.child",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            limit=_LINE_LIMIT,
+        )
+        child = cls(process, errors)
+        with contextlib.suppress(ConnectionError):  # then `receive` says why
+            await child.send(load)
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended and self._process.returncode is None
+
+    async def send(self, command: wire.Command) -> None:
+        """Writes one command; ConnectionError when the child has ended."""
+        stdin = self._process.stdin
+        if stdin is None or not self.alive:
+            raise ConnectionResetError("the engine has ended")
+        stdin.write(self._encoder.encode(command) + b"\n")
+        try:
+            await stdin.drain()
+        except ConnectionError:
+            await self.end()
+            raise
+
+    async def receive(self) -> wire.Report:
+        """The next report; ModelError when the child has ended instead."""
+        stdout = self._process.stdout
+        line = await stdout.readline() if stdout is not None else b""
+        if not line:
+            code = await self._process.wait()
+            raise self._died(code)
+        return self._decoder.decode(line)
+
+    async def stop(self, job: int) -> None:
+        """Cancels a generation; kills the child when it does not stop at once."""
+        stopped = False
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self.send(wire.Cancel(id=job))
+                while not isinstance(await self.receive(), wire.Done | wire.Failed):
+                    pass
+            stopped = True
+        except (TimeoutError, ModelError, ConnectionError):
+            pass  # killed below; the next use starts another
+        finally:
+            if not stopped:
+                await asyncio.shield(self.end())
+
+    async def end(self) -> None:
+        """Kills it, and waits for that."""
+        self._ended = True
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()
+        self._errors.close()
+
+    def _died(self, code: int) -> ModelError:
+        tail = ""
+        if not self._errors.closed:
+            self._errors.seek(0)
+            tail = self._errors.read()[-2000:].decode(errors="replace").strip()
+        last = tail.splitlines()[-1] if tail else f"exit code {code}"
+        if code == -9:
+            hint = "It was probably ended for want of memory: close other programs, or pick the model `small`."
+            return ModelError("the local model was killed by the system", hint=hint, reason="server")
+        hint = "What was said so far is kept. Try again; `hermes doctor` checks the installation."
+        return ModelError(f"the local model ended unexpectedly: {last}", hint=hint, reason="server", retryable=True)
+
+
+def _failure(report: wire.Failed) -> ModelError:
+    """A child's failure, in words for a person."""
+    match report.reason:
+        case "engine_missing":
+            hint = "Install it with: pip install 'hermes-agent[local]'. Or connect another model with `hermes setup`."
+            return ModelError("the engine of the local model is not installed", hint=hint, reason="not_found")
+        case "library_missing":
+            hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."
+            return ModelError(f"the local model can't start: {report.message}", hint=hint, reason="not_found")
+        case "load":
+            hint = "The file may be damaged or too large for this machine's memory. Try the model `small`."
+            return ModelError(f"the local model can't be loaded: {report.message}", hint=hint, reason="server")
+        case "too_long":
+            return ModelError(
+                f"that is too long for the local model: {report.message}", reason="too_long", compress=True
+            )
+        case "engine":
+            return ModelError(f"the local model failed: {report.message}", reason="server", retryable=True)

@@ -1,0 +1,96 @@
+"""The grammar (GBNF) of one reply: exactly the lines that are allowed now, and nothing else.
+
+`replace` can only name text that was really shown: a run of words and signs within one line of the file.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from hermes.providers.embedded.conversation import Seen
+from hermes.providers.embedded.lines import VERBS, Verb
+
+_UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
+_MAX_UNITS = 600  # of one file: beyond it the grammar costs more than it helps
+
+
+class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next reply may be. `files` are those that `replace` may change, and `append` if they were seen whole.
+
+    With `only_path`, `write` is for that file alone.
+    """
+
+    verbs: frozenset[Verb]
+    files: Mapping[str, Seen] = {}
+    only_path: str = ""
+
+
+def build(allowed: Allowed) -> str:
+    """The grammar, as text."""
+    rules = {
+        "path": r"[^\n: ] [^\n:]{0,119}",
+        "inline": r"[^\n ] [^\n]{0,299}",
+        "text": r"[^ \n\x00] [^\x00]*",
+        "body": r"[^\x00]+",
+    }
+    lines: dict[Verb, str] = {
+        "read": '"read " path',
+        "list": '"list " path',
+        "find": '"find " inline',
+        "run": '"run " inline',
+        "todo": '"todo " inline',
+        "say": '"say " text',
+        "write": f'"write " {quote(allowed.only_path) if allowed.only_path else "path"} ":\\n" body',
+    }
+    if allowed.files:
+        if names := " | ".join(quote(path) for path, seen in allowed.files.items() if seen.whole):
+            lines["append"] = f'"append " ({names}) ":\\n" body'
+        lines |= _replace(allowed, rules)
+    chosen = [verb for verb in VERBS if verb in allowed.verbs and verb in lines]
+    rules |= {verb: lines[verb] for verb in chosen}
+    root = " | ".join(chosen)
+    return "\n".join([f"root ::= {root}", *(f"{name} ::= {rule}" for name, rule in rules.items())]) + "\n"
+
+
+def quote(text: str) -> str:
+    """A text as a GBNF literal."""
+    escaped = "".join(_escape(char) for char in text)
+    return f'"{escaped}"'
+
+
+def _escape(char: str) -> str:
+    if char in {'"', "\\"}:
+        return "\\" + char
+    if char == "\n":
+        return "\\n"
+    if char < " " or char == "\x7f":
+        return f"\\x{ord(char):02x}"
+    return char
+
+
+def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
+    """Adds the rules of what each file shows; returns the rule of `replace`, when there is something to name."""
+    targets = []
+    for index, (path, seen) in enumerate(allowed.files.items()):
+        starts = _shown_rules(seen.text, f"f{index}", rules)
+        if starts:
+            rules[f"f{index}"] = " | ".join(starts)
+            targets.append(f"{quote(path)} {quote(': ')} f{index}")
+    return {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\x00]*'} if targets else {}
+
+
+def _shown_rules(shown: str, name: str, rules: dict[str, str]) -> list[str]:
+    """One rule per word or sign: it, and perhaps what follows it on its line. Returns where OLD may begin."""
+    starts: list[str] = []
+    count = 0
+    for line in shown.splitlines():
+        units = _UNIT.findall(line)
+        if count + len(units) > _MAX_UNITS:
+            break
+        for index, unit in enumerate(units):
+            more = f" {name}x{count + 1}?" if index + 1 < len(units) else ""
+            rules[f"{name}x{count}"] = quote(unit) + more
+            starts.append(quote(unit.lstrip()) + more)
+            count += 1
+    return starts

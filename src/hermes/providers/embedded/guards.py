@@ -1,0 +1,69 @@
+"""Guards outside the model: what the next reply may be, given what happened. They decide; the grammar enforces."""
+
+import re
+
+from hermes.providers.embedded.conversation import Exchange, Seen, Step, seen_files
+from hermes.providers.embedded.grammar import Allowed
+from hermes.providers.embedded.lines import Verb
+
+MAX_CALLS = 6
+_EXTENSIONS = (
+    "bat c cc cfg conf cpp cs css csv db diff env gitignore go h hpp htm html ini ipynb java js json jsonl jsx kt lock "
+    "log lua md mjs php pl properties ps1 py rb rs rst scss sh sql svg swift tex toml ts tsv tsx txt vue xml yaml "
+    "yml zig"
+)
+_FILE = re.compile(
+    r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:" + "|".join(_EXTENSIONS.split()) + r")(?![\w/])"
+    r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
+)
+_ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
+_LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
+
+
+def names_file(request: str) -> bool:
+    """Whether a request names a file."""
+    return _FILE.search(_ADDRESS.sub(" ", request)) is not None
+
+
+def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
+    """What the model may do next in this exchange."""
+    steps = exchange.steps
+    if _stuck(steps):
+        return Allowed(verbs=frozenset({"say"}))
+    seen = seen_files(exchange)
+    last = steps[-1] if steps else None
+    if last is not None and last.looked and last.action is not None:
+        return _after_look(last, verbs, seen)
+    if not steps and names_file(exchange.request) and verbs & _LOOKING:
+        verbs -= {"say"}
+    return Allowed(verbs=verbs, files=seen)
+
+
+def existing(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> Allowed | None:
+    """What is left when `write` named a file that exists: only to change it. None when it is not known to exist."""
+    seen = seen_files(exchange)
+    if path not in seen:
+        return None
+    return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+
+
+def must_look(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> bool:
+    """Whether a `write` has to wait until we know that its file does not exist yet."""
+    if "read" not in verbs:
+        return False
+    return not any(step.absent for step in exchange.steps if step.action is not None and step.action.path == path)
+
+
+def _stuck(steps: tuple[Step, ...]) -> bool:
+    """Six calls, or the same call twice in a row."""
+    own = [step for step in steps if not (step.looked and step.absent)]
+    return len(own) >= MAX_CALLS or (len(own) >= 2 and own[-1].line == own[-2].line)
+
+
+def _after_look(look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]) -> Allowed:
+    path = look.action.path if look.action is not None else ""
+    if look.absent:
+        return Allowed(verbs=frozenset({"write"}), only_path=path)
+    if look.ok:
+        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+    return Allowed(verbs=frozenset({"say"}))  # it is there and can't be read: never write over it

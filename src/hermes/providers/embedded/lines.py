@@ -1,0 +1,86 @@
+"""The line protocol: one action per reply, as the small model writes it. Parsing and writing are inverse to each other.
+
+`read FILE`, `list DIR`, `find TEXT`, `run COMMAND`, `todo ITEM` are one line. The text of `write FILE:` and
+`append FILE:` starts on the next line, that of `say` at once; they go on to the end of the reply, so that nothing in
+a text needs escaping.
+`replace FILE: OLD => NEW` names text of one line of a file that was read.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Verb: TypeAlias = Literal["read", "list", "find", "write", "append", "replace", "run", "todo", "say"]
+VERBS: tuple[Verb, ...] = ("read", "list", "find", "write", "append", "replace", "run", "todo", "say")
+ARROW = " => "
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """What one reply asks for. `text` is a command, a search, an item, the content of a file or an answer."""
+
+    verb: Verb
+    path: str = ""
+    text: str = ""
+    old: str = ""
+
+
+class NotALine(Exception):
+    """A reply that is not of the protocol: the grammar was not in force, or the reply was cut short."""
+
+
+def write_line(action: Action) -> str:
+    """The reply that asks for an action."""
+    match action.verb:
+        case "read" | "list":
+            return f"{action.verb} {action.path}"
+        case "write" | "append":
+            return f"{action.verb} {action.path}:\n{action.text}"
+        case "replace":
+            return f"replace {action.path}: {action.old}{ARROW}{action.text}"
+        case _:
+            return f"{action.verb} {action.text}"
+
+
+def parse_line(line: str, seen: Mapping[str, str]) -> Action:
+    """What a reply asks for; `seen` holds the files whose text `replace` may name."""
+    word, _, rest = line.partition(" ")
+    verb = next((verb for verb in VERBS if verb == word), None)
+    if verb is None or not rest.strip():
+        raise NotALine(line)
+    match verb:
+        case "read" | "list":
+            return Action(verb=verb, path=rest.strip())
+        case "write" | "append":
+            path, colon, text = rest.partition(":\n")
+            if not colon:
+                raise NotALine(line)
+            return Action(verb=verb, path=path.strip(), text=_unfenced(path, text))
+        case "replace":
+            return _parse_replace(rest, seen)
+        case "say":
+            return Action(verb="say", text=rest)
+        case _:
+            return Action(verb=verb, text=rest.strip())
+
+
+def _parse_replace(rest: str, seen: Mapping[str, str]) -> Action:
+    """The shortest OLD that the file really holds: an arrow inside it is text, not the middle of the line."""
+    path, colon, change = rest.partition(": ")
+    known = seen.get(path, "")
+    at = change.find(ARROW)
+    while colon and at >= 0:
+        old = change[:at]
+        if old and old in known:
+            return Action(verb="replace", path=path, old=old, text=change[at + len(ARROW) :])
+        at = change.find(ARROW, at + 1)
+    raise NotALine(rest)
+
+
+def _unfenced(path: str, text: str) -> str:
+    """Small models like to wrap code in fences; a file does not want them, unless it is made of them."""
+    stripped = text.strip()
+    first, _, body = stripped.partition("\n")
+    if path.strip().endswith(".md") or not first.startswith("```") or not body.endswith("```"):
+        return text
+    return body.removesuffix("```")

@@ -1,0 +1,11 @@
+"""The tasks of `hermes model test`: a fixed set in three kinds, run against any model in a throwaway folder."""
+
+from hermes.providers.embedded.tasks.answering import ANSWERING
+from hermes.providers.embedded.tasks.choosing import CHOOSING
+from hermes.providers.embedded.tasks.finishing import FINISHING
+from hermes.providers.embedded.tasks.run import Score, TaskResult, ToolRunner, run_tasks, score
+from hermes.providers.embedded.tasks.task import Kind, Outcome, Task
+
+TASKS: tuple[Task, ...] = (*CHOOSING, *FINISHING, *ANSWERING)
+
+__all__ = ["TASKS", "Kind", "Outcome", "Score", "Task", "TaskResult", "ToolRunner", "run_tasks", "score"]

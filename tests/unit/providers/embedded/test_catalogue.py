@@ -1,0 +1,55 @@
+"""The catalogue of local models, the banner and where the cache is."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import ModelError
+from hermes.providers.embedded import CATALOGUE, DEFAULT, banner, build_model, models_folder
+from hermes.providers.embedded.sources import describe
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE.keys())
+def test_an_entry_is_complete(entry: object) -> None:
+    entry = next(known for known in CATALOGUE.values() if known is entry)
+    assert len(entry.sha256) == 64
+    assert int(entry.sha256, 16)
+    assert entry.size > 50_000_000
+    assert entry.licence == "Apache-2.0"
+    assert entry.hub_url.startswith("https://")
+    assert entry.wheels.packages
+    assert entry.wheels.version in describe(entry)
+
+
+def test_the_default_can_act_and_nano_can_not() -> None:
+    assert CATALOGUE[DEFAULT].acts
+    assert not CATALOGUE["nano"].acts
+
+
+def test_the_cache_is_shared_by_all_homes_and_can_be_moved() -> None:
+    home = Path("/home/ann")
+    assert models_folder({}, home) == home / ".cache/hermes/models"
+    assert models_folder({"XDG_CACHE_HOME": "/c"}, home) == Path("/c/hermes/models")
+    assert models_folder({"HERMES_CACHE": "/d", "XDG_CACHE_HOME": "/c"}, home) == Path("/d/models")
+
+
+def test_a_model_that_is_not_there_says_how_to_get_it() -> None:
+    with pytest.raises(ModelError) as error:
+        build_model("base", Path("/nowhere"))
+    assert "not on this machine yet" in error.value.message
+    assert "hermes model add base" in error.value.hint
+    with pytest.raises(ModelError, match="no local model 'huge'"):
+        build_model("huge", Path("/nowhere"))
+
+
+def test_the_banner_is_honest() -> None:
+    text = banner("qwen (local)")
+    for words in (
+        "qwen (local)",
+        "small model",
+        "often wrong",
+        "did not do",
+        "Nothing leaves the machine",
+        "hermes setup",
+    ):
+        assert words in text

@@ -1,0 +1,90 @@
+"""The guards: what the model may do next."""
+
+import pytest
+
+from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Step
+from hermes.providers.embedded.guards import allow, existing, must_look, names_file
+from hermes.providers.embedded.lines import VERBS, Action, Verb
+from hermes.schema.messages import ToolCall
+
+ALL: frozenset[Verb] = frozenset(VERBS)
+
+
+def step(verb: Verb, path: str = "", text: str = "", *, result: str = "", ok: bool = True, call_id: str = "c") -> Step:
+    action = Action(verb=verb, path=path, text=text)
+    return Step(call=ToolCall(id=call_id, name="x", arguments="{}"), action=action, result=result, ok=ok)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read notes.txt",
+        "what's in src/app.py?",
+        "fix config.yaml, please",
+        "the Makefile is wrong",
+        "`a-b.c_d.json`",
+        "~/x.md",
+    ],
+)
+def test_a_request_that_names_a_file(text: str) -> None:
+    assert names_file(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello",
+        "what is 3.5 * 2?",
+        "see https://example.org/index.html",
+        "mail me@site.com",
+        "use list.append here",
+        "e.g. this",
+    ],
+)
+def test_a_request_that_names_none(text: str) -> None:
+    assert not names_file(text)
+
+
+def test_a_named_file_must_be_looked_at_before_answering() -> None:
+    assert "say" not in allow(Exchange(request="what is in a.txt?"), ALL).verbs
+    assert "say" in allow(Exchange(request="what is in a.txt?"), frozenset({"say", "todo"})).verbs
+    assert "say" in allow(Exchange(request="how are you?"), ALL).verbs
+    looked = Exchange(request="what is in a.txt?", steps=(step("read", "a.txt"),))
+    assert "say" in allow(looked, ALL).verbs
+
+
+def test_the_same_call_twice_leaves_only_say() -> None:
+    twice = (step("find", text="x"), step("find", text="x"))
+    assert allow(Exchange(request="q", steps=twice), ALL).verbs == {"say"}
+    assert "find" in allow(Exchange(request="q", steps=twice[:1]), ALL).verbs
+
+
+def test_six_calls_leave_only_say() -> None:
+    steps = tuple(step("read", f"{n}.txt") for n in range(6))
+    assert allow(Exchange(request="q", steps=steps), ALL).verbs == {"say"}
+    assert "read" in allow(Exchange(request="q", steps=steps[:5]), ALL).verbs
+
+
+def test_a_file_is_written_only_after_we_know_that_it_is_new() -> None:
+    request = Exchange(request="make n.txt")
+    assert must_look("n.txt", request, ALL)
+    absent = step("read", "n.txt", result="n.txt does not exist.", ok=False, call_id=LOOK_TAG + "1")
+    known = Exchange(request="make n.txt", steps=(absent,))
+    assert not must_look("n.txt", known, ALL)
+    allowed = allow(known, ALL)
+    assert (allowed.verbs, allowed.only_path) == ({"write"}, "n.txt")
+
+
+def test_a_file_that_exists_can_only_be_changed() -> None:
+    there = step("read", "n.txt", result="old", call_id=LOOK_TAG + "1")
+    allowed = allow(Exchange(request="make n.txt", steps=(there,)), ALL)
+    assert allowed.verbs == {"append", "replace", "say"}
+    assert list(allowed.files) == ["n.txt"]
+    again = existing("n.txt", Exchange(request="q", steps=(step("read", "n.txt", result="old"),)), ALL)
+    assert again is not None
+    assert again.verbs == {"append", "replace", "say"}
+
+
+def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
+    binary = step("read", "n.bin", result="n.bin is a binary file.", ok=False, call_id=LOOK_TAG + "1")
+    assert allow(Exchange(request="make n.bin", steps=(binary,)), ALL).verbs == {"say"}
