@@ -1,0 +1,43 @@
+"""Text from programs, made safe: `clean` for a model to read, `shown` for a person to judge."""
+
+import re
+import unicodedata
+
+_SEQUENCES = (
+    r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]"  # colours, cursor
+    r"|\x1b\][^\x07\x1b]{0,4000}(?:\x07|\x1b\\)"  # title, links, clipboard
+    r"|\x1b[PX^_][^\x1b]{0,4000}\x1b\\"
+    r"|\x1b[ -/]{0,10}[0-~]"
+    r"|\x9b[0-?]{0,100}[ -/]{0,10}[@-~]"
+)
+_OVERSTRUCK = re.compile(r"[^\n]\x08")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REDRAWN = re.compile(r"[^\n]*\r(?=[^\r\n])")
+_PADDING = re.compile(r" {24,}")
+
+
+def clean(text: str) -> str:
+    """Without terminal escapes and control characters; of a line that was redrawn, what it showed last."""
+    if "\x1b" in text or "\x9b" in text:
+        text = re.sub(_SEQUENCES, "", text)
+    if "\x08" in text:
+        text = _OVERSTRUCK.sub("", text)
+    if "\r" in text:
+        text = _REDRAWN.sub("", text.replace("\r\n", "\n"))
+    return _CONTROLS.sub("", text)
+
+
+def shown(text: str) -> str:
+    """With every character that could hide, reorder or overwrite others spelled out; padding is counted."""
+    spelled = "".join(character if _is_plain(character) else _spelled(character) for character in text)
+    return _PADDING.sub(lambda run: f"[{len(run[0])} spaces]", spelled)
+
+
+def _is_plain(character: str) -> bool:
+    if " " <= character <= "~" or character in "\n\t":
+        return True
+    return unicodedata.category(character)[0] not in "CZ"
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii") if ord(character) > 127 else f"\\x{ord(character):02x}"

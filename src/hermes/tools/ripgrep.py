@@ -1,0 +1,96 @@
+"""ripgrep as a way to search: the same files in the same order as our own walk, many times faster."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Protocol
+
+import msgspec
+
+from hermes.tools.walk import GlobFilter, Halt
+
+_OPTIONS = (
+    *("--no-config", "--color=never", "--no-heading", "--with-filename", "--line-number", "--null", "--sort=path"),
+    *("--hidden", "--no-messages", "--max-filesize=5M"),
+    *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
+)
+_LINE = 6 * 1024 * 1024
+
+
+class NotSearched(Exception):
+    """ripgrep did not search: it does not know this kind of pattern, or did not start."""
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A line that fits."""
+
+    relative: str
+    line: int
+    text: str
+
+
+class Scope(Protocol):
+    """What ripgrep needs to know of a search."""
+
+    @property
+    def top(self) -> Path: ...
+    @property
+    def glob(self) -> str: ...
+    @property
+    def ignore_case(self) -> bool: ...
+
+
+def find_ripgrep(environment: Mapping[str, str]) -> Path | None:
+    """The `rg` on PATH, else the one of the extra `search` beside our Python."""
+    folders = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    for program in (*(Path(folder, "rg") for folder in folders), Path(sys.executable).with_name("rg")):
+        if os.access(program, os.X_OK) and program.is_file():
+            return program
+    return None
+
+
+def ripgrep_matches(program: Path, pattern: str, scope: Scope, halt: Halt) -> Iterator[Match]:
+    """Searches with ripgrep. Raises NotSearched, before the first match, if it can't."""
+    folder = scope.top if scope.top.is_dir() else scope.top.parent
+    fits = GlobFilter(scope.glob).fits if scope.glob and scope.top.is_dir() else None
+    found = 0
+    with subprocess.Popen(
+        _command(program, pattern, scope),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        halt.on_stop(process.kill)
+        try:
+            for match in _parse(process.stdout, scope):
+                if fits is None or fits(match.relative):
+                    found += 1
+                    yield match
+        except GeneratorExit:
+            process.kill()
+            raise
+    if process.returncode not in (0, 1) and not found and not halt.stopped:
+        raise NotSearched
+
+
+def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
+    command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
+    if scope.glob and "/" not in scope.glob:  # a --glob of its own would bring back what is ignored
+        command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
+    if scope.ignore_case:
+        command.append("--ignore-case")
+    where = "./" if scope.top.is_dir() else str(scope.top)
+    return [*command, f"--regexp={pattern}", "--", where]
+
+
+def _parse(stream: IO[bytes] | None, scope: Scope) -> Iterator[Match]:
+    is_folder = scope.top.is_dir()
+    while line := stream.readline(_LINE) if stream else b"":
+        name, zero, rest = line.partition(b"\0")
+        number, _, text = rest.partition(b":")
+        if zero and number.isdigit():
+            relative = os.fsdecode(name).removeprefix("./") if is_folder else scope.top.name
+            yield Match(relative, int(number), text.decode(errors="replace").rstrip("\r\n"))

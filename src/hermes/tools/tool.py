@@ -1,0 +1,170 @@
+"""`@tool`: a plain typed function becomes a tool. Its annotations are the schema, its docstring the description.
+
+    @tool("count_words", effect="read", paths=("path",))
+    def count_words(context: ToolContext, path: Annotated[str, Meta(description="A text file.")]) -> str:
+        "Counts the words of a file."
+        return str(len(resolved(path, context.cwd).read_text().split()))
+
+A synchronous function runs in a thread. On a class, the decorated method of an instance is a tool with that state.
+"""
+
+import asyncio
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_type_hints, overload
+
+import msgspec
+
+from hermes.core.plan import Effect
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult, ToolSpec
+
+_NOISE = ("$defs", "title", "additionalProperties")
+_AT = re.compile(r" - at `\$\.?(.*)`$")
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What is known of the function behind a tool."""
+
+    function: Callable[..., Any]
+    form: type[msgspec.Struct]
+    """The arguments, as a type."""
+    path_names: tuple[str, ...]
+    context_name: str
+    is_async: bool
+
+
+class FunctionTool:
+    """A tool made of a function; `owner` is the object whose method it is, if any."""
+
+    def __init__(self, spec: ToolSpec, effect: Effect, signature: Signature, owner: object = None) -> None:
+        self.spec = spec
+        self.effect: Effect = effect
+        self.owner = owner
+        self._signature = signature
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> "FunctionTool": ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> "FunctionTool": ...
+    def __get__(self, owner: object, kind: type) -> "FunctionTool":
+        return self if owner is None else FunctionTool(self.spec, self.effect, self._signature, owner)
+
+    def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
+        """The paths among the arguments, absolute: as written, and where links lead if that is elsewhere."""
+        found: dict[Path, None] = {}
+        for name in self._signature.path_names:
+            value = arguments.get(name, _default(self._signature.form, name))
+            if isinstance(value, str):
+                found |= dict.fromkeys(spellings(value, cwd))
+        return tuple(found)
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Checks the arguments and calls the function."""
+        signature = self._signature
+        given = msgspec.structs.asdict(self._convert(arguments))
+        if signature.context_name:
+            given[signature.context_name] = context
+        first = () if self.owner is None else (self.owner,)
+        if signature.is_async:
+            result = await signature.function(*first, **given)
+        else:
+            result = await asyncio.to_thread(signature.function, *first, **given)
+        return result if isinstance(result, ToolResult) else ToolResult(text=result)
+
+    def _convert(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
+        try:
+            return msgspec.convert(arguments, self._signature.form)
+        except msgspec.ValidationError as error:
+            what = str(error)
+            place = _AT.search(what)
+            if place:
+                what = f"argument `{place[1]}`: {what[: place.start()]}"
+            raise ToolFailed(f"{self.spec.name}: {what}.", hint="Nothing was done.") from error
+
+
+def tool(name: str, *, effect: Effect, paths: tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], FunctionTool]:
+    """Makes a tool of a function. `paths` names the parameters that are paths."""
+
+    def make(function: Callable[..., Any]) -> FunctionTool:
+        hints = get_type_hints(function, include_extras=True)
+        context_name = ""
+        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+        for parameter in inspect.signature(function).parameters.values():
+            kind = hints.get(parameter.name)
+            if kind is ToolContext:
+                context_name = parameter.name
+            elif parameter.name != "self":
+                has_default = parameter.default is not parameter.empty
+                fields.append((parameter.name, kind, parameter.default) if has_default else (parameter.name, kind))
+        form = msgspec.defstruct(name, fields, forbid_unknown_fields=True, frozen=True, kw_only=True)
+        description = " ".join((function.__doc__ or "").split())
+        spec = ToolSpec(name=name, description=description, parameters=schema_of(form))
+        is_async = inspect.iscoroutinefunction(function)
+        return FunctionTool(spec, effect, Signature(function, form, paths, context_name, is_async))
+
+    return make
+
+
+def schema_of(form: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of a type in the shortest form that models understand: nothing referred to, no titles."""
+    schema = msgspec.json.schema(form)
+    return _short(schema, schema.get("$defs", {}))
+
+
+def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_short(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _short(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    kept = {key: value for key, value in node.items() if key not in _NOISE}
+    if kept.get("default", ...) in (None, "", False):
+        del kept["default"]
+    if "enum" in kept and all(isinstance(value, str) for value in kept["enum"]):
+        kept["type"] = "string"  # some providers insist
+    properties = kept.pop("properties", {})
+    short = {key: _short(value, definitions) for key, value in kept.items()}
+    if properties:
+        short["properties"] = {name: _short(value, definitions) for name, value in properties.items()}
+    return short
+
+
+def spellings(path: str, cwd: Path) -> tuple[Path, ...]:
+    """A path as written, absolute, and where its links lead, if that is elsewhere."""
+    joined = cwd / _expanded(path)
+    as_written = Path(os.path.normpath(joined))
+    try:
+        real = Path(os.path.realpath(joined))
+    except ValueError:  # a character no path can hold; the tool will say so
+        return (as_written,)
+    return (as_written,) if real == as_written else (as_written, real)
+
+
+def resolved(path: str, cwd: Path) -> Path:
+    """Where a path a model wrote really leads."""
+    if not path.strip() or "\0" in path:
+        raise ToolFailed(f"{path!r} is not a path.")
+    try:
+        return Path(os.path.realpath(cwd / _expanded(path)))
+    except ValueError as error:
+        raise ToolFailed(f"{path!r} is not a path.") from error
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # a user that does not exist
+        return Path(path)
+
+
+def _default(form: type[msgspec.Struct], name: str) -> object:
+    for field in msgspec.structs.fields(form):
+        if field.name == name:
+            return field.default
+    return None

@@ -1,0 +1,71 @@
+"""The interim policy where real files matter: links, repositories, diffs, the terminal's folder."""
+
+import os
+from pathlib import Path
+
+from hermes.core.ports import ToolContext
+from hermes.tools import default_tools
+from hermes.tools.policy import InterimPolicy
+
+
+def make(tmp_path: Path) -> tuple[Path, InterimPolicy]:
+    project = tmp_path.resolve() / "project"
+    project.mkdir()
+    home = tmp_path.resolve() / "home"
+    return project, InterimPolicy("auto-edit", hermes_home=home, user_home=tmp_path)
+
+
+def test_a_link_is_judged_by_its_name_and_by_where_it_leads(tmp_path: Path) -> None:
+    project, policy = make(tmp_path)
+    tools = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")
+    (tmp_path / "outside").mkdir()
+    (project / "link").symlink_to(tmp_path / "outside")
+    (project / "notes").symlink_to(".env")
+    (project / "x").symlink_to("a")
+    written = policy.judge(tools["write_file"], {"path": "link/f", "content": ""}, project)
+    assert (written.verdict, "outside the working directory" in written.reason) == ("ask", True)
+    assert f"{project}/link/f -> " in written.summary
+    assert policy.judge(tools["read_file"], {"path": "notes"}, project).verdict == "ask"
+    assert policy.judge(tools["terminal"], {"command": "cat notes"}, project).verdict == "ask"
+    assert policy.judge(tools["write_file"], {"path": "x", "content": ""}, project).verdict == "allow"
+    assert policy.judge(tools["write_file"], {"path": "link/../x", "content": ""}, project).verdict == "ask"
+
+
+def test_git_is_not_free_where_its_configuration_runs_programs(tmp_path: Path) -> None:
+    project, policy = make(tmp_path)
+    terminal = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")["terminal"]
+    (project / ".git").mkdir()
+    config = project / ".git" / "config"
+    config.write_text("[core]\n\tbare = false\n")
+    assert policy.judge(terminal, {"command": "git status"}, project).verdict == "allow"
+    config.write_text("[core]\n\tfsmonitor = ./evil\n")
+    assert policy.judge(terminal, {"command": "git status"}, project).verdict == "ask"
+
+
+def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:
+    project, _ = make(tmp_path)
+    policy = InterimPolicy("ask", hermes_home=tmp_path / "home", user_home=tmp_path)
+    tools = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")
+    (project / "a").write_text("one\ntwo\n")
+    written = policy.judge(tools["write_file"], {"path": "a", "content": "one\nthree\n"}, project)
+    assert written.summary == (
+        f"write_file {project}/a\nreplaced, 2 lines, 10 bytes:\n@@ -1,3 +1,3 @@\n one\n-two\n+three\n "
+    )
+    edit = {"path": "a", "old_text": "two", "new_text": "2"}
+    assert policy.judge(tools["edit_file"], edit, project).summary == (
+        f"edit_file {project}/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n "
+    )
+    failing = policy.judge(tools["edit_file"], edit | {"old_text": "four"}, project)
+    assert "this would fail: old_text was not found" in failing.summary
+
+
+async def test_a_command_is_judged_where_it_will_run(tmp_path: Path) -> None:
+    project, policy = make(tmp_path)
+    environment = {"PATH": os.environ["PATH"]}
+    terminal = default_tools(tmp_path / "out", environment=environment, hermes_home=tmp_path / "home")["terminal"]
+    context = ToolContext("c", "s", project, lambda text: None)
+    await terminal.run({"command": f"mkdir -p {tmp_path}/.ssh && cd {tmp_path}/.ssh"}, context)
+    assert policy.judge(terminal, {"command": "make x"}, project).summary == f"Run in {project.parent}/.ssh:\nmake x"
+    assert policy.judge(terminal, {"command": "cat config"}, project).verdict == "ask"
+    await terminal.run({"command": "cd .."}, context)
+    assert policy.judge(terminal, {"command": "rm -rf ."}, project).verdict == "forbid"
