@@ -15,7 +15,7 @@ from hermes.providers.catalogue import ModelFacts, facts_of, with_cost
 from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
 from hermes.providers.pictures import Pictures, load_pictures
 from hermes.providers.quirks import Quirks
-from hermes.providers.sse import EventParser, EventTooLarge, ServerEvent
+from hermes.providers.sse import BrokenEvents, EventParser, ServerEvent
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest
 from hermes.settings.sections import CustomModel
@@ -103,6 +103,10 @@ class Adapter:
         """Load the HTTP client ahead of the first call."""
         self._http.warm(self.endpoint.base_url)
 
+    async def close(self) -> None:
+        """Close the connections, which all adapters of one `Http` share."""
+        await self._http.aclose()
+
     def caller(self, model: str) -> failures.Caller:
         """Who failures are about."""
         endpoint = self.endpoint
@@ -162,7 +166,7 @@ class Adapter:
                     await reply.drain()
         except TransportFailure as failure:
             raise failures.from_transport(caller, failure) from failure
-        except (StreamBroken, EventTooLarge) as error:
+        except (StreamBroken, BrokenEvents) as error:
             raise failures.malformed(caller, str(error)) from error
         except ErrorFrame as error:
             raise failures.from_frame(caller, _without_key(error.body, key)) from error

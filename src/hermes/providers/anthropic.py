@@ -197,6 +197,8 @@ def _image(picture: Picture) -> _Image:
 
 
 def _assistant(endpoint: Endpoint, message: AssistantMessage) -> list[Any]:
+    if not message.text.strip() and not message.tool_calls:
+        return []  # thinking alone is rejected
     opaque = unpack(message, "anthropic", endpoint.provider)
     if opaque is not None and opaque.items:
         return list(opaque.items)

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import SettingsError
 from hermes.providers.adapter import Adapter, Codec, Endpoint, Options
 from hermes.providers.catalogue import ModelFacts, Prices, facts_of
 from hermes.providers.http import Deadlines, Http
 from hermes.providers.keys import KeyRing
 from hermes.providers.quirks import is_local
-from hermes.providers.retry import Candidate, Patience, Plain, Resilient
+from hermes.providers.retry import Candidate, Patience, Resilient
 from hermes.providers.routes import Route, first_route, keys_of, route_for
 from hermes.settings import Home, Secrets, Settings
 
@@ -33,7 +32,7 @@ class Timing(msgspec.Struct, frozen=True):
 def build_model(
     settings: Settings,
     secrets: Secrets,
-    home: Home,
+    home: Home,  # noqa: ARG001 - where a provider that keeps something between calls will keep it
     *,
     model: str = "",
     http: Http | None = None,
@@ -47,7 +46,7 @@ def build_model(
         first = route_for(settings, secrets, model, first)
     routes = [first, *(route_for(settings, secrets, text, first) for text in settings.model.fallback)]
     patience = Patience(attempts=settings.model.max_attempts, waiting=settings.model.max_retry_wait)
-    candidates = tuple(_candidate(route, settings, secrets, home, http) for route in routes)
+    candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
     return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
 
 
@@ -59,9 +58,11 @@ def route_facts(route: Route) -> ModelFacts:
     return facts
 
 
-def _candidate(route: Route, settings: Settings, secrets: Secrets, home: Home, http: Http) -> Candidate:
+def _candidate(route: Route, settings: Settings, secrets: Secrets, http: Http) -> Candidate:
     if route.embedded:
-        return Candidate(_embedded(settings, home, route.model))
+        from hermes.providers.local import LocalModel
+
+        return Candidate(LocalModel(route.model))
     keys = KeyRing(keys_of(route, secrets))
     return Candidate(build_adapter(route, settings, http), keys)
 
@@ -106,16 +107,3 @@ def _codec(route: Route) -> Codec:
     from hermes.providers.chat_completions import ChatCompletions
 
     return ChatCompletions()
-
-
-def _embedded(settings: Settings, home: Home, model: str) -> Plain:
-    import importlib
-
-    try:
-        module = importlib.import_module("hermes.providers.embedded")
-        return module.build_embedded(settings, home, model)
-    except (ImportError, AttributeError) as error:
-        hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
-        raise SettingsError(
-            "No key is set, and the embedded model is not part of this installation.", hint=hint
-        ) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -40,8 +40,7 @@ UNKNOWN = ModelFacts()
 @cache
 def all_models() -> Mapping[str, ModelFacts]:
     """Every name and prefix in the data file."""
-    text = resources.files("hermes.providers").joinpath("models.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, ModelFacts])
+    return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=dict[str, ModelFacts])
 
 
 def facts_of(model: str, custom: Mapping[str, CustomModel] | None = None) -> ModelFacts:

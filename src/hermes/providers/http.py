@@ -87,7 +87,8 @@ class Http:
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 response = await client.send(request, stream=True)
         except TimeoutError as error:
-            raise _late("first_byte", deadlines.first_byte) from error
+            phase: Phase = "total" if deadlines.total < deadlines.first_byte else "first_byte"
+            raise _late(phase, getattr(deadlines, phase)) from error
         except library.ConnectTimeout as error:
             raise _late("connect", deadlines.connect) from error
         except library.WriteTimeout as error:

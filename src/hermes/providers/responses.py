@@ -131,6 +131,8 @@ def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ResultIt
 
 
 def _assistant(endpoint: Endpoint, message: AssistantMessage) -> Iterator[_Item]:
+    if not message.text and not message.tool_calls:
+        return  # thinking without what it led to is rejected
     opaque = unpack(message, "responses", endpoint.provider, endpoint.model)
     if opaque is not None and opaque.items:
         yield from opaque.items

@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -42,6 +42,13 @@ class Plain(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
 
 
+@runtime_checkable
+class Closable(Protocol):
+    """A model that holds connections or processes."""
+
+    async def close(self) -> None: ...
+
+
 class Candidate:
     """One model that may answer, with the keys it may use."""
 
@@ -57,6 +64,11 @@ class Candidate:
         if first_byte is not None and first_byte < deadlines.first_byte:
             deadlines = msgspec.structs.replace(deadlines, first_byte=first_byte)
         return self.model.stream(request, key=self.keys.current, deadlines=deadlines)
+
+    async def close(self) -> None:
+        """Let go of what the model holds."""
+        if isinstance(self.model, Closable):
+            await self.model.close()
 
 
 class _Course:
@@ -127,7 +139,12 @@ class Resilient:
         if isinstance(model, Adapter):
             model.warm()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def close(self) -> None:
+        """Close connections and child processes."""
+        for candidate in self._candidates:
+            await candidate.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ends with `Finished`, or raises the ModelError that nothing helped against."""
         course = _Course(self._patience, self._clock())
         for place, candidate in enumerate(self._candidates):

@@ -12,8 +12,8 @@ class ServerEvent(Struct, frozen=True, gc=False):
     data: bytes
 
 
-class EventTooLarge(ValueError):
-    """A line or an event passed the bound."""
+class BrokenEvents(ValueError):
+    """These are not server-sent events, or one passed the bound."""
 
 
 class EventParser:
@@ -66,7 +66,7 @@ class EventParser:
             return
         self._line_size += len(piece)
         if self._line_size > self._limit:
-            raise EventTooLarge(f"a line of more than {self._limit} bytes")
+            raise BrokenEvents(f"a line of more than {self._limit} bytes")
         self._line.append(piece)
 
     def _read(self, lines: list[bytes]) -> list[ServerEvent]:
@@ -83,12 +83,24 @@ class EventParser:
                 self._add_data(line[6:] if line.startswith(b"data: ") else line[5:])
             elif line.startswith(b"event:"):
                 self._name = line[6:].removeprefix(b" ").decode("utf-8", "replace")
-            elif line == b"data":
-                self._add_data(b"")
+                if not self._name.isprintable():
+                    raise BrokenEvents(f"an event with a broken name: {self._name[:80]!r}")
+            else:
+                self._rare(line)
         return events
+
+    def _rare(self, line: bytes) -> None:
+        """The standard skips fields it does not know; here they are a sign that something else is being sent."""
+        if line == b"data":
+            self._add_data(b"")
+        elif line.startswith(b"error:"):  # as llama.cpp's server reports one
+            self._name = "error"
+            self._add_data(line[6:].strip())
+        elif not line.startswith((b":", b"id:", b"retry:")) and line not in {b"id", b"retry", b"event"}:
+            raise BrokenEvents(f"a line that belongs to no event: {line[:80].decode('utf-8', 'replace')!r}")
 
     def _add_data(self, value: bytes) -> None:
         self._size += len(value) + 1
         if self._size > self._limit:
-            raise EventTooLarge(f"an event of more than {self._limit} bytes")
+            raise BrokenEvents(f"an event of more than {self._limit} bytes")
         self._data.append(value)

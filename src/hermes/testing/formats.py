@@ -10,14 +10,14 @@ from hermes.testing.served import Served, ServedCall, pieces
 Format: TypeAlias = Literal["chat", "responses", "anthropic"]
 
 
-def render(format: Format, reply: Served, model: str, number: int) -> list[bytes]:  # noqa: A002 - the word for it
+def render(wire: Format, reply: Served, model: str, number: int) -> list[bytes]:
     """The events of one reply; joined they are the body."""
-    return list(_RENDERERS[format](reply, model, number))
+    return list(_RENDERERS[wire](reply, model, number))
 
 
-def error_body(format: Format, status: int, message: str, code: str) -> bytes:  # noqa: A002
+def error_body(wire: Format, status: int, message: str, code: str) -> bytes:
     """The body of an error status."""
-    if format == "anthropic":
+    if wire == "anthropic":
         kinds = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error"}
         kinds |= {403: "permission_error", 404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error"}
         kind = code or kinds.get(status, "api_error")
@@ -26,11 +26,11 @@ def error_body(format: Format, status: int, message: str, code: str) -> bytes:  
     return _json({"error": {"message": message, "type": kind, "param": None, "code": code or None}})
 
 
-def error_frame(format: Format, message: str) -> bytes:  # noqa: A002
+def error_frame(wire: Format, message: str) -> bytes:
     """The error that a service sends inside a stream."""
-    if format == "anthropic":
+    if wire == "anthropic":
         return _named({"type": "error", "error": {"type": "overloaded_error", "message": message}})
-    if format == "responses":
+    if wire == "responses":
         failed = {"code": "server_error", "message": message}
         return _named({"type": "response.failed", "response": {"status": "failed", "error": failed}})
     return _data({"error": {"message": message, "type": "server_error", "code": 502}})

@@ -43,6 +43,7 @@ class ModelServer:
         self.disconnected = asyncio.Event()  # a client went away while it was being answered
         self.hanging = asyncio.Event()  # a scripted silence began
         self.connections = 0
+        self.url = ""  # the base address for all three formats, once it listens
         self.record: Path | None = None
         self._replies = [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
         self._repeat = repeat
@@ -51,12 +52,6 @@ class ModelServer:
         self._served = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-
-    @property
-    def url(self) -> str:
-        """The base address for all three formats."""
-        assert self._server is not None, "the server has not been started"  # noqa: S101
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     @property
     def left(self) -> int:
@@ -71,6 +66,7 @@ class ModelServer:
     async def start(self, port: int = 0) -> None:
         """Listen."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     async def close(self) -> None:
         """Stop, and fail if more was asked than was scripted."""
