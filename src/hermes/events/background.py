@@ -30,66 +30,80 @@ def running_loop() -> "AbstractEventLoop | None":
         return None
 
 
+class InFlight:
+    """Every event of a bus that an async callback has yet to finish. Asyncio itself doesn't keep tasks alive."""
+
+    __slots__ = ("_by_loop", "_totals")
+
+    def __init__(self, totals: Outcomes) -> None:
+        self._by_loop: dict[AbstractEventLoop, dict[object, Outcomes]] = {}
+        self._totals = totals
+
+    def begin(self, loop: "AbstractEventLoop", flight: object, outcomes: Outcomes) -> None:
+        """Keep `flight`, a task or what stands for one, until it ends on this loop."""
+        flights = self._by_loop.get(loop)
+        if flights is None:
+            self.settle()
+            flights = self._by_loop.setdefault(loop, {})
+        flights[flight] = outcomes
+        outcomes.scheduled.add()
+        self._totals.scheduled.add()
+
+    def end(self, loop: "AbstractEventLoop", flight: object) -> None:
+        """Let go of `flight`; a second time changes nothing."""
+        outcomes = self._by_loop.get(loop, {}).pop(flight, None)
+        if outcomes is not None:
+            outcomes.finished.add()
+            self._totals.finished.add()
+
+    def settle(self) -> None:
+        """Count as dropped what was in flight on a loop when that was closed: it will never be done."""
+        for loop in [loop for loop in self._by_loop.copy() if loop.is_closed()]:
+            for flight, outcomes in self._by_loop[loop].copy().items():
+                outcomes.dropped.add()
+                self._totals.dropped.add()
+                self.end(loop, flight)
+            self._by_loop.pop(loop, None)
+
+
 class Background:
-    """Runs the async callback of one subscription, a task per event, and keeps the tasks alive until they are done."""
+    """Runs the async callback of one subscription, a task per event."""
 
-    __slots__ = ("_books", "_callback", "_home", "_in_flight", "_subscription")
+    __slots__ = ("_callback", "_home", "_in_flight", "_subscription", "_totals")
 
-    def __init__(self, subscription: Subscription, callback: Callback, totals: Outcomes) -> None:
+    def __init__(self, subscription: Subscription, callback: Callback, in_flight: InFlight, totals: Outcomes) -> None:
         self._subscription = subscription
         self._callback = callback
-        self._books = (subscription.outcomes, totals)
+        self._in_flight = in_flight
+        self._totals = totals
         self._home = running_loop()
-        self._in_flight: dict[AbstractEventLoop, set[object]] = {}
 
     def deliver(self, event: Envelope) -> object:
         """Run the callback on the publishing thread's loop, or else on the one that it was subscribed from."""
         loop = running_loop()
         if loop is not None:
             self._start(loop, event)
-            for book in self._books:
-                book.scheduled.add()
             return None
         home = self._home
         if home is None or home.is_closed():
             return DROPPED
         waiting = object()
-        self._flying(home).add(waiting)
+        self._in_flight.begin(home, waiting, self._subscription.outcomes)
         try:
             home.call_soon_threadsafe(self._start, home, event, waiting)
         except RuntimeError:  # closed a moment ago
-            self._flying(home).discard(waiting)
+            self._in_flight.end(home, waiting)
             return DROPPED
-        for book in self._books:
-            book.scheduled.add()
         return None
 
-    def settle(self) -> None:
-        """Count what was still in flight on a loop when that was closed as dropped: it will never be done."""
-        for loop in [loop for loop in list(self._in_flight) if loop.is_closed()]:
-            for _ in self._in_flight.pop(loop, ()):
-                for book in self._books:
-                    book.finished.add()
-                    book.dropped.add()
-
-    def _flying(self, loop: "AbstractEventLoop") -> set[object]:
-        flying = self._in_flight.get(loop)
-        if flying is None:
-            self.settle()
-            flying = self._in_flight.setdefault(loop, set())
-        return flying
-
     def _start(self, loop: "AbstractEventLoop", event: Envelope, waiting: object = None) -> None:
-        flying = self._flying(loop)
         task = loop.create_task(self._run(event), name=f"hermes.events {self._subscription.callback}")
-        flying.add(task)
-        flying.discard(waiting)
+        self._in_flight.begin(loop, task, self._subscription.outcomes)
+        self._in_flight.end(loop, waiting)
         task.add_done_callback(self._done)
 
     def _done(self, task: "Task[None]") -> None:
-        self._flying(task.get_loop()).discard(task)
-        for book in self._books:
-            book.finished.add()
+        self._in_flight.end(task.get_loop(), task)
 
     async def _run(self, event: Envelope) -> None:
         from asyncio import CancelledError
@@ -100,8 +114,8 @@ class Background:
         except (CancelledError, KeyboardInterrupt):
             raise
         except BaseException:
-            for book in self._books:
-                book.failed.add()
+            self._subscription.outcomes.failed.add()
+            self._totals.failed.add()
             log.exception("%r failed on the event %r", self._subscription, event.get("type"))
         finally:
             self._subscription.slowest = max(self._subscription.slowest, perf_counter() - started)
