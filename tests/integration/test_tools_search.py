@@ -118,6 +118,16 @@ async def test_a_search_can_be_narrowed(
     assert (await search.search_files.run(arguments, context(project))).text == expected
 
 
+async def test_rules_above_count_within_a_repository_only(search: Search, project: Path) -> None:
+    (project.parent / ".gitignore").write_text("*.ts\nsrc\n")
+    assert await find(search, project / "src", "needle", glob="*.ts") == "build/b.ts\n1: needle"
+    (project / "src" / "local.log").write_text("needle\n")
+    assert await find(search, project / "src", "needle", glob="*.log") == "No matches."
+    (project / ".git" / "config").unlink()
+    (project / ".git").rmdir()
+    assert await find(search, project / "src", "needle", glob="*.log") == "local.log\n1: needle"
+
+
 async def test_many_matches_are_capped_and_counted(search: Search, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hit\n" * 300)
     (tmp_path / "b.txt").write_text("hit\n" * 50)

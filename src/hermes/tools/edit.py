@@ -46,7 +46,7 @@ def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Ed
         raise ToolFailed("old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file.")
     if old == new:
         raise ToolFailed("old_text and new_text are the same.", hint=_NOTHING)
-    if "\r\n" in text and "\r" not in old:
+    if "\r" not in old and 0 < text.count("\n") == text.count("\r\n"):
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     places = list(_occurrences(text, old))
     if places:

@@ -57,7 +57,8 @@ class Files:
 
     @tool("write_file", effect="files", paths=("path",))
     def write_file(self, context: ToolContext, path: str, content: str) -> str:
-        """Creates a file, or replaces all of it; missing folders are made. Prefer edit_file for changes."""
+        """Creates a file, or replaces all of it; missing directories are made. To change part of a file use
+        edit_file."""
         file = resolved(path, context.cwd)
         data = _encoded(content)
         try:
@@ -69,7 +70,7 @@ class Files:
             raise _unwritable(path, error) from error
         size = f"{_line_count(data):,} lines, {len(data):,} bytes"
         return (
-            f"Created {path}: {size}." if old is None else f"Replaced {path}: {size} (before: {len(old[0]):,} bytes)."
+            f"Created {path}: {size}." if old is None else f"Replaced {path}: {size} (before: {old[1].size:,} bytes)."
         )
 
     @tool("edit_file", effect="files", paths=("path",))
@@ -77,7 +78,9 @@ class Files:
         self,
         context: ToolContext,
         path: str,
-        old_text: Annotated[str, Meta(description="Text to replace, with enough lines around it to be unique.")],
+        old_text: Annotated[
+            str, Meta(description="Text to replace, copied exactly, with enough lines around it to be unique.")
+        ],
         new_text: str,
         replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False,
     ) -> str:

@@ -47,11 +47,17 @@ class Ignore(msgspec.Struct, frozen=True):
         return False
 
 
+def repository(top: Path) -> Path | None:
+    """The root of the repository a folder is in."""
+    return next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), None)
+
+
 def rules_above(top: Path) -> Ignore:
     """The rules of the folders above `top`, up to the root of its repository."""
-    folders = (top, *top.parents)
-    root = next((index for index, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-    above = reversed(folders[1 : root + 1])
+    root = repository(top)
+    above = [
+        folder for folder in reversed(top.parents) if root is not None and (folder == root or root in folder.parents)
+    ]
     read = ((folder, _read(folder / ".gitignore")) for folder in above)
     return Ignore(tuple(Layer(rules, add=f"{top.relative_to(folder)}/") for folder, rules in read if rules))
 

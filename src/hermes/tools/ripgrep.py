@@ -9,6 +9,7 @@ from typing import IO, Protocol
 
 import msgspec
 
+from hermes.tools.ignore import repository
 from hermes.tools.walk import GlobFilter, Halt
 
 _OPTIONS = (
@@ -80,6 +81,8 @@ def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
     command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
     if scope.glob and "/" not in scope.glob:  # a --glob of its own would bring back what is ignored
         command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
+    if repository(scope.top) is None:
+        command.append("--no-ignore-parent")
     if scope.ignore_case:
         command.append("--ignore-case")
     where = "./" if scope.top.is_dir() else str(scope.top)

@@ -56,9 +56,11 @@ class Search:
         context: ToolContext,
         path: str = ".",
         glob: Annotated[str, Meta(description="Only files that fit, at any depth, e.g. *.py or src/**/*.ts")] = "",
-        depth: Annotated[int, Meta(ge=0, le=MAX_DEPTH, description="0: 2, or unlimited with glob.")] = 0,
+        depth: Annotated[
+            int, Meta(ge=0, le=MAX_DEPTH, description="Levels; if 0, 2 without a glob and all with one.")
+        ] = 0,
     ) -> str:
-        """Lists a directory, without what .gitignore excludes."""
+        """Lists a directory and what is below it, without what .gitignore excludes. Directories end with /."""
         top = _folder(path, context)
         fits = _glob(glob).fits if glob else None
 
@@ -77,7 +79,7 @@ class Search:
         glob: Annotated[str, Meta(description="Only files that fit, e.g. *.py")] = "",
         ignore_case: bool = False,
     ) -> str:
-        """Searches the contents of files line by line, without what .gitignore excludes."""
+        """Searches the contents of files line by line, without what .gitignore excludes. Shows line numbers by file."""
         top = resolved(path, context.cwd)
         if not top.exists():
             raise unreadable(path, top, FileNotFoundError())

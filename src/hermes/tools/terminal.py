@@ -49,7 +49,8 @@ class Terminal:
         timeout: Annotated[int, Meta(ge=1, le=600, description="Seconds.")] = 120,  # noqa: ASYNC109 - the model's
     ) -> ToolResult:
         """Runs a bash command; returns its output and exit code. The directory is kept between calls. There is no
-        input, and processes left running are stopped at the end."""
+        input to answer prompts with, and processes left in the background are stopped at the end. For reading,
+        searching and editing files use the other tools."""
         self._own(context.session)
         folder = self.folder(context.cwd)
         capture = self._output.capture("terminal")

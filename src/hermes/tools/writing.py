@@ -12,7 +12,7 @@ def replace_file(path: Path, data: bytes) -> Stamp:
     """Writes `data` to `path`, creating its folder if need be. Raises OSError; then the old file is as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = _mode(path)
-    temporary = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.new")
+    temporary = path.with_name(f".{os.urandom(8).hex()}.new")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -28,6 +28,8 @@ TEXT = st.text(st.sampled_from("ab \t\n{}é"), max_size=60)
         ("if a:\n\tb\n", "\tif a:\n\t\tb\n", "\tif a:\n\t\tc\n", "if a:\n\tc\n", "indentation differed"),
         ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n", ""),
         ("a \r\nb\r\nc", "a\nb", "x", "x\r\nc", "trailing whitespace differed"),
+        ("a\nb\r\nc\n", "a", "x\ny", "x\ny\nb\r\nc\n", ""),
+        ("a\r\nb\r\n", "a", "x\ny", "x\r\ny\r\nb\r\n", ""),
         ("\ufeffa\nb", "a", "c", "\ufeffc\nb", ""),
         ("end", "end", "end\n", "end\n", ""),
     ],
