@@ -6,11 +6,14 @@ from pathlib import Path
 from hermes.core.ports import Tool
 from hermes.tools.files import Files
 from hermes.tools.output import OutputFolder
+from hermes.tools.policy import InterimPolicy
 from hermes.tools.ripgrep import find_ripgrep
 from hermes.tools.search import Search
 from hermes.tools.sensitive import Guard
 from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
+
+__all__ = ["InterimPolicy", "default_tools"]
 
 
 def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path) -> dict[str, Tool]:
