@@ -64,7 +64,7 @@ def test_the_version_costs_little_more_than_python_itself(tmp_path: Path) -> Non
     assert cost([HERMES, "--version"]) <= cost([sys.executable, "-c", "import re"]) + 0.03
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"]])
 def test_the_overview_is_printed(tmp_path: Path, arguments: list[str]) -> None:
     done = hermes(tmp_path, *arguments)
     assert done.returncode == 0
@@ -80,8 +80,8 @@ def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["confg"], "hermes: There is no command 'confg'.\nDid you mean: hermes config?\n"),
-        (["qqq"], "hermes: There is no command 'qqq'.\nSee all with: hermes --help\n"),
+        (["confg"], "hermes: There is no command 'confg'.\nDid you mean: hermes config? To ask it: hermes -z confg\n"),
+        (["qqq"], "hermes: There is no command 'qqq'.\nSee all with: hermes --help. To ask it: hermes -z qqq\n"),
         (["--verson"], "hermes: There is no option '--verson'.\nDid you mean: hermes --version?\n"),
         (
             ["config"],
@@ -95,7 +95,7 @@ def test_wrong_usage_exits_2_with_a_suggestion(tmp_path: Path, arguments: list[s
 
 
 def test_an_argument_can_not_drive_the_terminal(tmp_path: Path) -> None:
-    assert "\x1b" not in hermes(tmp_path, "\x1b[31mred").stderr
+    assert "\x1b" not in hermes(tmp_path, "--\x1b[31mred").stderr
     assert "\x1b" not in hermes(tmp_path, "config", "get", "\x1b[31mred").stderr
 
 

@@ -17,14 +17,19 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command("setup", "hermes.surfaces.cli.setup", "connect a model, in under a minute", "Models"),
+    Command("model", "hermes.surfaces.cli.model", "list, pick, add and test models", "Models"),
+    Command("usage", "hermes.surfaces.cli.usage", "tokens and money, by day and model", "Models"),
     Command("sessions", "hermes.surfaces.cli.sessions", "list, search, show and move your sessions", "Sessions"),
     Command("config", "hermes.surfaces.cli.config", "show and change settings and secrets", "Set-up"),
     Command("doctor", "hermes.surfaces.cli.doctor", "check this installation and say what to do", "Set-up"),
 )
 
 EXAMPLES = (
+    ('hermes "what is in this folder?"', "one answer"),
+    ("git diff | hermes 'review this'", "with something piped in"),
+    ("hermes --continue", "go on where you left off"),
     ("hermes doctor", "is everything in order?"),
-    ("hermes config show", "every setting and its origin"),
-    ("hermes config set store.busy_timeout 10", "change one setting"),
+    ("hermes config set display.color never", "change one setting"),
     ("hermes config set OPENAI_API_KEY", "store a secret; it is asked for"),
 )

@@ -1,6 +1,7 @@
 """From arguments to an exit code: the overview, the choice of a command, and what becomes of every error.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the reader of our output went away.
+A word that is a command is that command; anything else is a question. Exit codes: 0 done, 1 failed, 2 wrong usage,
+3 refused or not approved, 130 interrupted, 141 the reader of our output went away.
 """
 
 import errno
@@ -39,7 +40,7 @@ def run(arguments: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     if not arguments:
-        return _start()
+        return _converse(arguments)
     name, *rest = arguments
     if name in {"-h", "--help", "help"}:
         if rest and name == "help":
@@ -49,30 +50,47 @@ def _dispatch(arguments: list[str]) -> int:
     if name in {"-V", "--version"}:
         print(f"hermes {__version__}")
         return 0
-    command = _find(name)
+    command = _find(arguments)
+    if command is None:
+        return _converse(arguments)
     module = import_module(command.module)
     parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
     module.configure(parser)
     return int(module.run(parser.parse_args(rest)))
 
 
-def _start() -> int:
-    """What bare `hermes` does. The conversation will begin here; until then it is the overview."""
-    print(overview())
-    return 0
+def _converse(arguments: list[str]) -> int:
+    """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
+    from hermes.surfaces.cli.question import Question, parse
+
+    question = parse(arguments) if arguments else Question()
+    if question.text is None and not question.json and sys.stdin is not None and sys.stdin.isatty():
+        from hermes.surfaces.cli.chat import chat
+
+        return chat(question)
+    from hermes.surfaces.cli.ask import ask
+
+    return ask(question)
 
 
-def _find(name: str) -> Command:
+def _find(arguments: list[str]) -> Command | None:
+    """The command that is meant; None for a question."""
+    name = arguments[0]
     for command in COMMANDS:
         if command.name == name:
             return command
-    import difflib
+    from hermes.surfaces.cli.question import is_question, nearest, option_names
 
-    what = "option" if name.startswith("-") else "command"
-    words = ["--help", "--version", "--debug"] if what == "option" else [command.name for command in COMMANDS]
-    near = difflib.get_close_matches(name, words, 1)
-    hint = f"Did you mean: hermes {near[0]}?" if near else "See all with: hermes --help"
-    raise UsageError(f"There is no {what} {name!r}.", hint=hint)
+    commands = [command.name for command in COMMANDS]
+    if is_question(arguments, commands):
+        return None
+    if name.startswith("-"):
+        near = nearest(name, ["--help", "--version", "--debug", *option_names()])
+        hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
+        raise UsageError(f"There is no option {name!r}.", hint=hint)
+    near = nearest(name, commands)
+    hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
+    raise UsageError(f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}")
 
 
 def overview() -> str:
@@ -82,17 +100,31 @@ def overview() -> str:
     style = stdout_style()
     width = max(len(command.name) for command in COMMANDS) + 2
     lines = [f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.", ""]
-    lines += [f"{style.bold('Usage:')} hermes [--debug] COMMAND [ARGUMENTS]"]
+    lines += [
+        f"{style.bold('Usage:')} hermes                      chat",
+        '       hermes [OPTIONS] "QUESTION"  one answer; what is piped in is added to it',
+        "       hermes COMMAND [ARGUMENTS]",
+    ]
     for group in dict.fromkeys(command.group for command in COMMANDS):
         lines += ["", style.bold(group)]
         lines += [f"  {command.name:<{width}}{command.summary}" for command in COMMANDS if command.group == group]
-    lines += ["", style.bold("Options")]
-    lines += ["  -h, --help     show this; `hermes COMMAND --help` tells more about a command"]
-    lines += ["  -V, --version  print the version", "  --debug        show the traceback of an unexpected error"]
+    lines += ["", style.bold("Options"), *_options()]
     width = max(len(example) for example, _ in EXAMPLES) + 2
     lines += ["", style.bold("Examples")]
     lines += [f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES]
     return "\n".join(lines)
+
+
+def _options() -> list[str]:
+    from hermes.surfaces.cli.question import OPTIONS
+
+    rows = [(f"{short}, {long}" if short else long, value, what) for short, long, value, what in OPTIONS]
+    rows += [
+        ("-h, --help", "", "show this; `hermes COMMAND --help` tells more"),
+        ("-V, --version", "", "print the version"),
+        ("--debug", "", "show the traceback of an unexpected error; comes first"),
+    ]
+    return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
 
 
 def command_help(command: Command) -> list[tuple[str, str]]:
@@ -110,10 +142,12 @@ def command_help(command: Command) -> list[tuple[str, str]]:
 
 def output_failed(error: OSError) -> int:
     """Stdout can't be written: quietly if its reader went away, with a message if not."""
+    from hermes.surfaces.cli.message import say
+
     _drop_output()
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    _say(f"The output can't be written ({(error.strerror or str(error)).lower()}).", "")
+    say(f"The output can't be written ({(error.strerror or str(error)).lower()}).")
     return FAILED
 
 
@@ -125,14 +159,17 @@ def _drop_output() -> None:
 
 
 def _explain(error: HermesError) -> int:
+    from hermes.surfaces.cli.message import say
+
     if _output_error() is not None:
         _drop_output()
-    _say(error.message, error.hint)
+    say(error.message, error.hint)
     return USAGE if isinstance(error, UsageError) else FAILED
 
 
 def _unexpected(error: Exception, *, debug: bool) -> int:
     from hermes.settings.load import environment
+    from hermes.surfaces.cli.message import say
 
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         return output_failed(error)
@@ -142,7 +179,7 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
 
         traceback.print_exception(error)
     what = str(error).partition("\n")[0]
-    _say(
+    say(
         f"Something unexpected went wrong: {type(error).__name__}{': ' + what if what else ''}",
         "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where.",
         styled=False,  # whatever broke may break the style too
@@ -157,21 +194,6 @@ def _output_error() -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def _say(message: str, hint: str, *, styled: bool = True) -> None:
-    from hermes.surfaces.cli.style import Style, hanging, printable, stderr_style
-
-    style = stderr_style() if styled else Style(enabled=False)
-    try:
-        first, *rest = printable(message).split("\n")
-        print(style.red("hermes:"), hanging(first, sys.stderr, 8), file=sys.stderr)
-        for line in rest:
-            print("  " + hanging(line.strip(), sys.stderr, 4), file=sys.stderr)
-        if hint:
-            print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr)
-    except OSError:  # stderr is gone too: the exit code is all that is left to say
-        return
 
 
 def _print_anything() -> None:

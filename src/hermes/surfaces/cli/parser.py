@@ -1,7 +1,6 @@
 """How arguments are read: argparse whose help looks the same on every Python, and whose errors are UsageErrors."""
 
 import argparse
-import difflib
 from typing import NoReturn, TypeVar
 
 from hermes.errors import UsageError
@@ -52,6 +51,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
+        import difflib
+
         choices = [str(choice) for choice in action.choices]
         near = difflib.get_close_matches(str(value), choices, 1)
         what = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(choices)}"

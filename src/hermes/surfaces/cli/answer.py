@@ -1,0 +1,85 @@
+"""What a one-shot run came to, read from its events: the answer, how it ended, and the exit code that says so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.schema.events import TurnEnd
+
+DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 3, 130
+
+_CODES: Mapping[TurnEnd, int] = {
+    "done": DONE,
+    "refused": REFUSED,
+    "interrupted": INTERRUPTED,
+    "failed": FAILED,
+    "crashed": FAILED,
+    "budget": FAILED,
+}
+
+
+class Answer:
+    """Follows the events of one session."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._parts: list[str] = []
+        self._goes_on = False
+        self._streamed: list[str] = []
+        self._asked: dict[str, str] = {}
+        self.denied: list[str] = []
+        self.ended: TurnEnd | None = None
+        self.detail = ""
+
+    @property
+    def text(self) -> str:
+        """The final answer; while there is none, what was streamed of it."""
+        return "".join(self._parts or self._streamed).strip("\n")
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        if self.ended is None:
+            return FAILED
+        return REFUSED if self.ended == "done" and self.denied else _CODES[self.ended]
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Takes notice of an event."""
+        if event.get("session_id") != self._session:
+            return
+        match event["type"]:
+            case "agent.message.delta":
+                self._streamed.append(event["text"])
+            case "agent.message.assistant":
+                self._take(event)
+            case "agent.reply.rejected":
+                self._reject(event["reason"])
+            case "agent.model.retried":
+                self._streamed.clear()
+            case "agent.approval.requested":
+                self._asked[event["call_id"]] = event.get("summary") or event["name"]
+            case "agent.approval.answered":
+                if event.get("by") == "nobody":
+                    self.denied.append(self._asked.get(event["call_id"], event["call_id"]))
+            case "agent.turn.started":
+                self._parts.clear()
+                self._streamed.clear()
+                self._goes_on = False
+            case "agent.turn.ended":
+                self.ended, self.detail = event["reason"], event.get("detail", "")
+            case _:
+                pass
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        """A reply with calls is not the answer; one that follows a cut one is its continuation."""
+        self._streamed.clear()
+        if not self._goes_on:
+            self._parts.clear()
+        self._goes_on = False
+        if not message.get("tool_calls"):
+            self._parts.append(message.get("text", ""))
+
+    def _reject(self, reason: str) -> None:
+        if reason == "truncated":
+            self._goes_on = True
+        elif self._parts:
+            self._parts.pop()

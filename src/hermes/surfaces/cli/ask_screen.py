@@ -1,0 +1,119 @@
+"""What a person at a terminal sees of a one-shot run: the answer as it is written, the calls, the questions.
+
+The answer goes to stdout, everything else to stderr; each only if it is a terminal.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from hermes.app.agent import Agent
+from hermes.surfaces.cli.approval import CHOICES, Questions, Word, lines_of
+from hermes.surfaces.cli.lines import Lines
+from hermes.surfaces.cli.sessions_text import clean, cut
+from hermes.surfaces.cli.style import stderr_style, terminal_width
+from hermes.surfaces.cli.toolline import Calls, marks_for
+
+
+class AskScreen:
+    """Shows one session's run."""
+
+    def __init__(self, agent: Agent, session: str) -> None:
+        self._agent = agent
+        self._session = session
+        self._style = stderr_style()
+        self._marks = marks_for(sys.stderr.encoding)
+        self._calls = Calls()
+        self._questions = Questions(self._put)
+        self._at_start = True
+        self._status = ""
+        self.streams = sys.stdout.isatty()
+        self.tells = sys.stderr.isatty()
+
+    def attach(self, stack: ExitStack) -> None:
+        """When there is a person, lets them answer questions until the stack is closed."""
+        if self.tells and sys.stdin.isatty():
+            stack.enter_context(self._agent.desk.attached("cli"))
+            lines = stack.enter_context(Lines())
+            stack.callback(asyncio.ensure_future(self._answer(lines)).cancel)
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Shows an event."""
+        if event.get("session_id") != self._session:
+            return
+        if self.streams and event["type"] == "agent.message.delta":
+            self._stream(event["text"])
+        if self.tells:
+            self._calls.see(event)
+            self._questions.see(event)
+            self._tell(event)
+
+    def finish(self) -> None:
+        """Ends the line that is being written."""
+        self._set_status("")
+        if not self._at_start:
+            print(flush=True)
+            self._at_start = True
+
+    def _stream(self, text: str) -> None:
+        self._set_status("")
+        sys.stdout.write(clean(text))
+        sys.stdout.flush()
+        self._at_start = text.endswith("\n")
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        columns = terminal_width(sys.stderr)
+        match event["type"]:
+            case "agent.turn.started":
+                self._set_status(f"{self._marks.runs} thinking")
+            case "agent.tool.started":
+                self.finish()
+                self._set_status(f"{self._marks.runs} {self._calls.running()}")
+            case "agent.tool.finished":
+                self._line(self._calls.finish(event, self._style, self._marks, columns))
+                self._set_status(f"{self._marks.runs} {self._calls.running() or 'thinking'}")
+            case "agent.model.retried":
+                self._line(self._style.yellow(clean(f"trying again: {event.get('detail') or event['reason']}")))
+            case "agent.turn.ended":
+                self.finish()
+            case _:
+                pass
+
+    def _line(self, text: str) -> None:
+        self.finish()
+        print(text, file=sys.stderr, flush=True)
+
+    def _set_status(self, text: str) -> None:
+        """One line that the next output replaces."""
+        if not self.tells or not self._style.enabled or text == self._status:
+            return
+        erase = "\r\x1b[K" if self._status else ""
+        shown = self._style.dim(cut(text, terminal_width(sys.stderr) - 1))
+        sys.stderr.write(erase + shown)
+        sys.stderr.flush()
+        self._status = text
+
+    def _put(self, request: Mapping[str, Any] | None) -> None:
+        if request is None:
+            return
+        for line in lines_of(request, self._style, terminal_width(sys.stderr)):
+            self._line(line)
+        self._ask_again()
+
+    def _ask_again(self) -> None:
+        self.finish()
+        print(self._style.bold(f"{CHOICES} {self._marks.prompt}"), end="", file=sys.stderr, flush=True)
+
+    async def _answer(self, lines: Lines) -> None:
+        while (line := await lines.read()) is not None:
+            if self._questions.current is None:
+                continue
+            if not await self._questions.take(line, self._give):
+                self._ask_again()
+        while (request := self._questions.current) is not None:  # nobody can answer any more
+            await self._give(request["call_id"], "deny")
+
+    async def _give(self, call_id: str, word: Word) -> bool:
+        return await self._agent.service.answer(self._session, call_id, word, by="cli")

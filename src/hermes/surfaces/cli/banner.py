@@ -1,0 +1,26 @@
+"""The first lines of a chat: who speaks, how far to trust it, how to get on."""
+
+from collections.abc import Iterator
+
+from hermes import __version__
+from hermes.app.agent import ModelInfo
+from hermes.surfaces.cli.sessions_text import wrap
+from hermes.surfaces.cli.style import Style
+
+HONEST = (
+    "A small local model for simple file tasks. It is often wrong on facts and advice, and may claim things it did not"
+    " do. Nothing leaves this machine."
+)
+LARGER = "Connect a larger model: hermes setup"
+
+
+def banner(model: ModelInfo, session: str, style: Style, columns: int, *, resumed: bool) -> Iterator[str]:
+    """The lines, each at most `columns` wide."""
+    yield from wrap(f"Hermes {__version__} · {model.provider} {model.name}", columns)
+    if model.local:
+        yield from (style.yellow(line) for line in wrap(HONEST, columns))
+        yield LARGER
+    kind = "Going on with session" if resumed else "Session"
+    yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
+    yield from (style.dim(line) for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns))
+    yield ""

@@ -1,0 +1,131 @@
+"""What a chat needs of a screen, and the plain one: lines out, lines in, for terminals that can do no more."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from hermes.surfaces.cli.lines import Lines
+from hermes.surfaces.cli.sessions_text import clean
+from hermes.surfaces.cli.style import Style, stdout_style, terminal_width
+from hermes.surfaces.cli.toolline import Marks, marks_for
+
+
+class Screen(Protocol):
+    """Where a chat takes place."""
+
+    style: Style
+    marks: Marks
+    echoes: bool
+    """Whether what is typed stays on the screen by itself."""
+
+    @property
+    def columns(self) -> int:
+        """How wide it is now."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Shows more of what is being written, at once; it need not end with a line."""
+        ...
+
+    def line(self, text: str = "") -> None:
+        """Shows whole lines of our own making, below what was written so far."""
+        ...
+
+    def status(self, text: str) -> None:
+        """Shows what goes on now, until something else does; empty for nothing."""
+        ...
+
+    def ask(self, label: str) -> None:
+        """Asks for a line under this label; empty for the usual prompt."""
+        ...
+
+    async def read(self) -> str | None:
+        """The next thing that was typed; None when the person is gone."""
+        ...
+
+    def leave(self) -> None:
+        """Lets `read` return None."""
+        ...
+
+
+class PlainScreen:
+    """A terminal that only prints. It edits lines by itself, and shows the prompt when nothing is being written."""
+
+    echoes = True
+
+    def __init__(self) -> None:
+        self.style = stdout_style()
+        self.marks = marks_for(sys.stdout.encoding)
+        self.on_interrupt: Callable[[], object] = self.leave
+        self._label = ""
+        self._at_start = True
+        self._prompted = False
+        self._lines = Lines()
+
+    async def __aenter__(self) -> Self:
+        self._lines.__enter__()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupted)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        self._lines.__exit__(kind, error, trace)
+
+    @property
+    def columns(self) -> int:
+        return max(20, terminal_width())
+
+    def write(self, text: str) -> None:
+        self._leave_prompt()
+        sys.stdout.write(clean(text))
+        sys.stdout.flush()
+        self._at_start = text.endswith("\n")
+
+    def line(self, text: str = "") -> None:
+        self._leave_prompt()
+        if not self._at_start:
+            print()
+        print(text, flush=True)
+        self._at_start = True
+
+    def status(self, text: str) -> None:
+        """Nothing that would have to be taken back is printed; when all is quiet, the prompt comes."""
+        if not text and not self._label:
+            self._prompt()
+
+    def ask(self, label: str) -> None:
+        self._label = label
+        if label:
+            self._prompt()
+
+    async def read(self) -> str | None:
+        line = await self._lines.read()
+        self._prompted, self._at_start = False, True
+        while line is not None and line.endswith("\\"):
+            more = await self._lines.read()
+            line = line[:-1] + "\n" + (more or "")
+        return line
+
+    def leave(self) -> None:
+        self._lines.end()
+
+    def _interrupted(self) -> None:
+        self.on_interrupt()
+
+    def _prompt(self) -> None:
+        if not self._at_start:
+            print()
+            self._at_start = True
+        if not self._prompted:
+            print(f"{self._label} {self.marks.prompt}".lstrip(), end="", flush=True)
+            self._prompted = True
+
+    def _leave_prompt(self) -> None:
+        if self._prompted:
+            print()
+            self._prompted = False

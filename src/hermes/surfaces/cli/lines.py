@@ -1,0 +1,46 @@
+"""Lines that a person types at a terminal which edits them itself, read without holding up anything else."""
+
+import asyncio
+import os
+import sys
+from types import TracebackType
+from typing import Self
+
+
+class Lines:
+    """Reads stdin line by line inside an event loop. `None` is the end."""
+
+    def __init__(self) -> None:
+        self._fd = sys.stdin.fileno()
+        self._rest = b""
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def __enter__(self) -> Self:
+        asyncio.get_running_loop().add_reader(self._fd, self._receive)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.get_running_loop().remove_reader(self._fd)
+
+    async def read(self) -> str | None:
+        """The next line, without its end."""
+        return await self._queue.get()
+
+    def end(self) -> None:
+        """Lets the reader see the end."""
+        self._queue.put_nowait(None)
+
+    def _receive(self) -> None:
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:  # the terminal is gone
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            self._queue.put_nowait(None)
+            return
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            self._queue.put_nowait(line.decode("utf-8", "replace").rstrip("\r"))

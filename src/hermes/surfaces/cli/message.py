@@ -1,0 +1,20 @@
+"""What Hermes says to a person beside its output: on stderr, fitted to the terminal, harmless."""
+
+import sys
+
+from hermes.surfaces.cli.style import Style, hanging, printable, stderr_style
+
+
+def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = True) -> None:
+    """A message, and below it what can be done. Without a stderr nothing is said."""
+    style = stderr_style() if styled else Style(enabled=False)
+    paint = style.red if alarming else style.dim
+    try:
+        first, *rest = printable(message).split("\n")
+        print(paint("hermes:"), hanging(first, sys.stderr, 8), file=sys.stderr)
+        for line in rest:
+            print("  " + hanging(line.strip(), sys.stderr, 4), file=sys.stderr)
+        if hint:
+            print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr, flush=True)
+    except OSError:  # stderr is gone: the exit code is all that is left to say
+        return

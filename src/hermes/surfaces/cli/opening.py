@@ -1,0 +1,81 @@
+"""Opening what a conversation needs: settings with this run's choices, the session log, a session, a model."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from hermes.app import App, build
+from hermes.app.agent import Agent
+from hermes.errors import HermesError, UsageError
+from hermes.providers.routes import first_route, route_for
+from hermes.schema.events import SessionCreated
+from hermes.settings import Settings
+from hermes.settings.load import find_home, load, load_secrets
+from hermes.store.sessions import SessionInfo
+from hermes.surfaces.cli.message import say
+from hermes.surfaces.cli.question import Question
+from hermes.surfaces.cli.weights import have_weights
+
+
+class Place(NamedTuple):
+    """Where a conversation goes on or begins: a session of before, or a folder for a new one."""
+
+    before: SessionInfo | None
+    cwd: Path
+
+
+def open_app(question: Question) -> App:
+    """The app with the settings in force for this run. Says so when the session log had to be repaired."""
+    home = find_home()
+    app = build(chosen(load(home=home), question), home)
+    if app.has_log and app.store.recovery is not None:
+        say(str(app.store.recovery))
+    return app
+
+
+def open_agent(app: App, question: Question, *, may_ask: bool = True) -> Agent:
+    """The agent with the model of this run. A local model's weights are fetched first, if somebody agrees."""
+    secrets = load_secrets(home=app.home)
+    route = first_route(app.settings, secrets)
+    if question.model:
+        route = route_for(app.settings, secrets, question.model, route)
+    if route.embedded:
+        have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
+    return Agent(app, secrets, approvals=question.approvals, model=question.model)
+
+
+def chosen(settings: Settings, question: Question) -> Settings:
+    """The settings with the provider that was named on the command line, and its usual model."""
+    if not question.provider:
+        return settings
+    address = settings.model.base_url if question.provider == settings.model.provider else ""
+    model = msgspec.structs.replace(settings.model, provider=question.provider, default="", base_url=address)
+    return msgspec.structs.replace(settings, model=model)
+
+
+def find_place(app: App, question: Question) -> Place:
+    """Which session and which folder are meant. Touches nothing."""
+    asked = Path(question.cwd or ".").expanduser().resolve()
+    if not asked.is_dir():
+        raise UsageError(f"There is no folder {asked}.", hint="--cwd names a folder that exists.")
+    if not question.resume:
+        return Place(None, asked)
+    if not app.has_log:
+        raise HermesError("There are no sessions yet.", hint='Begin one: hermes "hello"')
+    info = app.store.sessions.find(question.resume)
+    folder = Path(info.cwd) if info.cwd else asked
+    if question.cwd and folder.resolve() != asked:
+        raise UsageError(
+            f"Session {info.id} works in {folder}.", hint="Leave out --cwd to go on there, or begin a new session."
+        )
+    if not folder.is_dir():
+        raise HermesError(f"Session {info.id} worked in {folder}, which is gone.", hint="Create the folder again.")
+    return Place(info, folder)
+
+
+def begin(app: App, place: Place, surface: str) -> str:
+    """The id of the session: that of before, or a new one."""
+    if place.before is not None:
+        return place.before.id
+    return app.begin(SessionCreated(surface=surface, cwd=str(place.cwd))).session

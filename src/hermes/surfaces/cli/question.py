@@ -1,0 +1,118 @@
+"""What the command line asks for when it names no command: a question, or a chat, and with which options."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from hermes.errors import UsageError
+from hermes.surfaces.cli.parser import Parser
+
+Approvals = Literal["ask", "auto-edit", "full"]
+
+# What may come first on a command line that is no command. `hermes --help` shows the same list.
+OPTIONS = (
+    ("-z", "--prompt", "TEXT", "the question; for one that looks like a command"),
+    ("", "--json", "", "print every event of the run as a line of JSON"),
+    ("", "--resume", "ID", "go on with a session: its id, its title, or last"),
+    ("", "--continue", "", "go on with the session used last"),
+    ("", "--model", "NAME", "which model, for this run; PROVIDER:NAME works too"),
+    ("", "--provider", "NAME", "which provider, for this run"),
+    ("", "--cwd", "FOLDER", "where to work; the current folder otherwise"),
+    ("", "--approvals", "MODE", "what is not asked: ask, auto-edit or full"),
+    ("", "--fetch", "", "download the local model without asking"),
+)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One run: what is asked, if anything is, and how."""
+
+    text: str | None = None
+    json: bool = False
+    resume: str = ""
+    model: str = ""
+    provider: str = ""
+    cwd: str = ""
+    approvals: Approvals = "ask"
+    fetch: bool = False
+
+
+def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
+    """Whether a command line that begins with no command asks something.
+
+    A lone word is taken for a mistyped command; so is the first of several when a command has nearly that name.
+    """
+    first = arguments[0]
+    if first.startswith("-"):
+        return first == "--" or first.partition("=")[0] in option_names() or first.startswith("-z")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", first):
+        return True
+    words = [word for word in arguments if not word.startswith("-")]
+    return len(words) > 1 and not nearest(first, commands)
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """The known word that `word` was probably meant to be; empty if there is none."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), "")
+
+
+def option_names() -> list[str]:
+    """Every spelling of every option."""
+    return [name for short, long, _, _ in OPTIONS for name in (short, long) if name]
+
+
+def parse(arguments: Sequence[str]) -> Question:
+    """The options and the question. Everything after `--` is the question."""
+    before, words = list(arguments), list[str]()
+    if "--" in before:
+        at = before.index("--")
+        before, words = before[:at], before[at + 1 :]
+    args = _parser().parse_intermixed_args(before)
+    return Question(
+        text=_text(args, words),
+        json=args.json,
+        resume=_resume(args),
+        model=args.model,
+        provider=args.provider,
+        cwd=args.cwd,
+        approvals=args.approvals,
+        fetch=args.fetch,
+    )
+
+
+def _parser() -> Parser:
+    parser = Parser("hermes")
+    for short, long, value, summary in OPTIONS:
+        names = [name for name in (short, long) if name]
+        if value:
+            choices = ("ask", "auto-edit", "full") if long == "--approvals" else None
+            default = None if long == "--prompt" else "ask" if choices else ""
+            parser.add_argument(*names, metavar=value, help=summary, default=default, choices=choices)
+        else:
+            parser.add_argument(*names, action="store_true", help=summary)
+    parser.add_argument("words", nargs="*", metavar="QUESTION")
+    return parser
+
+
+def _text(args: argparse.Namespace, words: list[str]) -> str | None:
+    given = [*args.words, *words]
+    if args.prompt is not None and given:
+        raise UsageError("There are two questions: one after --prompt, one without.", hint="Give one.")
+    if args.prompt is None and not given:
+        return None
+    text = args.prompt if args.prompt is not None else " ".join(given)
+    if not text.strip():
+        raise UsageError("The question is empty.", hint='Ask like this: hermes "what is in this folder?"')
+    return text
+
+
+def _resume(args: argparse.Namespace) -> str:
+    if vars(args)["continue"]:
+        if args.resume:
+            raise UsageError("--resume and --continue exclude one another.", hint="Give one.")
+        return "last"
+    return args.resume

@@ -1,0 +1,191 @@
+"""`hermes setup`: from nothing to an answer in under a minute. Tries the connection before anything is written."""
+
+import argparse
+import getpass
+import sys
+
+import msgspec
+
+from hermes.errors import HermesError, UsageError
+from hermes.providers import quirks
+from hermes.providers.routes import EMBEDDED, Route, first_route
+from hermes.settings import Secrets, Settings
+from hermes.settings.edit import set_secret
+from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.settings.sections import CustomProvider
+from hermes.surfaces.cli.message import say
+from hermes.surfaces.cli.model import set_model
+from hermes.surfaces.cli.model_add import add_service, check_service
+from hermes.surfaces.cli.model_list import ask_line
+from hermes.surfaces.cli.style import stdout_style
+from hermes.surfaces.cli.weights import have_weights
+
+_HOW = """\
+Without a terminal, say what to set up:
+  hermes setup --local --fetch
+  hermes setup --provider anthropic < file-with-the-key
+  hermes setup --base-url http://localhost:8000/v1 --model NAME [--key-env NAME]"""
+_OWN = "own"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is going to be set up. `key` is never shown."""
+
+    provider: str
+    model: str = ""
+    base_url: str = ""
+    key_variable: str = ""
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Plan({self.provider}, {self.model})"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--local", action="store_true", help="the local model: no key, nothing leaves the machine")
+    what.add_argument(
+        "--provider", metavar="NAME", default="", help="a known provider; its key is asked for or piped in"
+    )
+    what.add_argument("--base-url", metavar="URL", default="", help="a service of your own")
+    parser.add_argument("--model", metavar="MODEL", default="", help="the model; the provider's usual one otherwise")
+    parser.add_argument("--name", metavar="NAME", default=_OWN, help=f"a name for your own service (default: {_OWN})")
+    parser.add_argument("--key-env", metavar="NAME", default="", help="the variable of your own service's key")
+    parser.add_argument("--fetch", action="store_true", help="download the local model without asking")
+    parser.add_argument("--no-test", action="store_true", help="don't try the connection")
+
+
+def run(args: argparse.Namespace) -> int:
+    plan = _from_flags(args) or _from_person()
+    if plan.provider == EMBEDDED:
+        have_weights(plan.model, fetch=args.fetch)
+    if not args.no_test and not _works(plan):
+        return 1
+    _write(plan)
+    style = stdout_style()
+    print(style.green("Ready."), 'Start a chat with: hermes    or ask: hermes "what is in this folder?"')
+    return 0
+
+
+def _from_flags(args: argparse.Namespace) -> Plan | None:
+    if args.local:
+        return Plan(provider=EMBEDDED, model=args.model)
+    if args.base_url:
+        check_service(args.name, args.base_url, args.key_env)
+        if not args.model:
+            raise UsageError("--model is missing: which model does that service have?")
+        key = _key(args.key_env) if args.key_env else ""
+        return Plan(
+            provider=args.name, model=args.model, base_url=args.base_url, key_variable=args.key_env, key=key
+        )  # fmt: skip
+    if args.provider:
+        return _known(args.provider, args.model)
+    return None
+
+
+def _from_person() -> Plan:
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody is here to answer.", hint=_HOW)
+    print("What should answer?")
+    print("  1  the local model: no key, nothing leaves this machine; for simple file tasks")
+    print("  2  a provider such as Anthropic, OpenAI, OpenRouter or DeepSeek, with your key")
+    print("  3  a server of your own: Ollama, vLLM, LM Studio, or any address")
+    match ask_line("1, 2 or 3? [1] "):
+        case "" | "1":
+            return Plan(provider=EMBEDDED)
+        case "2":
+            return _choose_provider()
+        case "3":
+            return _describe_server()
+        case _:
+            raise UsageError("That was none of them.", hint="Nothing was changed.")
+
+
+def _choose_provider() -> Plan:
+    known = [family for family in quirks.FAMILIES if family.needs_key]
+    for number, family in enumerate(known, 1):
+        print(f"{number:>4}  {family.family:<12} {family.default_model}")
+    answer = ask_line("Which one (number or name)? [1] ") or "1"
+    name = known[int(answer) - 1].family if answer.isdecimal() and 1 <= int(answer) <= len(known) else answer
+    return _known(name, "")
+
+
+def _describe_server() -> Plan:
+    base_url = ask_line("Its address? [http://localhost:11434/v1] ") or "http://localhost:11434/v1"
+    check_service(_OWN, base_url, "")
+    model = ask_line("Which model? ")
+    if not model:
+        raise UsageError("Without a model's name nothing can be asked.", hint="Nothing was changed.")
+    key = getpass.getpass("Its key, if it needs one (not shown): ").strip()
+    variable = "OWN_API_KEY" if key else ""
+    return Plan(provider=_OWN, model=model, base_url=base_url, key_variable=variable, key=key)
+
+
+def _known(name: str, model: str) -> Plan:
+    family = quirks.family(name)
+    if family is None:
+        names = ", ".join(known.family for known in quirks.FAMILIES)
+        raise UsageError(f"There is no provider {name!r}; there are {names}.", hint="For another: --base-url URL")
+    key = _key(family.key_variable) if family.needs_key else ""
+    return Plan(provider=name, model=model, key_variable=family.key_variable, key=key)
+
+
+def _key(variable: str) -> str:
+    """The key: typed without an echo, piped in, or the one that is set already."""
+    there = load_secrets().get(variable) is not None
+    if sys.stdin.isatty():
+        kept = ", Enter keeps the one that is set" if there else ""
+        key = getpass.getpass(f"{variable} (not shown{kept}): ").strip()
+    else:
+        key = sys.stdin.readline().strip()
+    if not key and not there:
+        raise UsageError(f"No key was given for {variable}.", hint="Nothing was changed.")
+    return key
+
+
+def _works(plan: Plan) -> bool:
+    """Makes one tiny call. After a failure a person may keep the settings all the same."""
+    from hermes.surfaces.cli.model_test import try_once
+
+    settings, secrets = _as_settings(plan)
+    print("Trying it ...", end=" ", flush=True)
+    try:
+        seconds = try_once(settings, secrets)
+    except HermesError as error:
+        print("failed.")
+        say(error.message, error.hint)
+        if sys.stdin.isatty() and ask_line("Keep these settings anyway? [y/N] ").lower() in {"y", "yes"}:
+            return True
+        say("Nothing was changed.", alarming=False)
+        return False
+    print(f"it answers ({seconds:.1f} s).")
+    return True
+
+
+def _as_settings(plan: Plan) -> tuple[Settings, Secrets]:
+    """What the settings and secrets would be."""
+    home = find_home()
+    settings, file = load(home=home), {plan.key_variable: plan.key} if plan.key else {}
+    model = msgspec.structs.replace(
+        settings.model, provider=plan.provider, default=plan.model, base_url="", fallback=()
+    )
+    custom = dict(settings.custom_providers)
+    if plan.base_url:
+        custom[plan.provider] = CustomProvider(base_url=plan.base_url, key_env=plan.key_variable)
+    # A key that was just given must not lose against an older one of the environment.
+    environ = {name: value for name, value in environment().items() if name not in file}
+    secrets = Secrets(file, environ) if plan.key else load_secrets(home=home)
+    return msgspec.structs.replace(settings, model=model, custom_providers=custom), secrets
+
+
+def _write(plan: Plan) -> None:
+    home = find_home().ensure()
+    if plan.key:
+        set_secret(home.env_file, plan.key_variable, plan.key)
+        print(f"{plan.key_variable} is stored in {home.env_file}, for you only.")
+    if plan.base_url:
+        add_service(plan.provider, plan.base_url, plan.key_variable, plan.model)
+        return
+    set_model(plan.provider, plan.model)
+    route: Route = first_route(load(home=home), load_secrets(home=home))
+    print(f"{route.provider} {route.model or ''}".strip(), f"is set in {home.config}.")

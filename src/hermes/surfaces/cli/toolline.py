@@ -1,0 +1,86 @@
+"""A tool call on one line: what it does, how it went, how long it took."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.surfaces.cli.sessions_text import cut, one_line
+from hermes.surfaces.cli.style import Style
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """The signs in front of a line."""
+
+    done: str = "✓"
+    failed: str = "✗"
+    runs: str = "…"
+    prompt: str = "› "
+    bullet: str = "·"
+
+
+ASCII_MARKS = Marks(done="+", failed="x", runs="...", prompt="> ", bullet="-")
+
+
+def marks_for(encoding: str | None) -> Marks:
+    """Signs that the encoding of a stream can show."""
+    return Marks() if (encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"} else ASCII_MARKS
+
+
+class Calls:
+    """The calls that run, and since when."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[str, float]] = {}
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Takes notice of a call's beginning, and of an answer that lets it begin."""
+        match event["type"]:
+            case "agent.tool.started":
+                self._calls[event["call_id"]] = (_label(event["name"], event["arguments"]), event["ts"])
+            case "agent.approval.answered" if event["call_id"] in self._calls:
+                self._calls[event["call_id"]] = (self._calls[event["call_id"]][0], event["ts"])
+            case _:
+                pass
+
+    def running(self) -> str:
+        """The call that began last and still runs."""
+        return next((label for label, _ in reversed(self._calls.values())), "")
+
+    def finish(self, event: Mapping[str, Any], style: Style, marks: Marks, columns: int) -> str:
+        """The line of a call that ended."""
+        label, since = self._calls.pop(event["call_id"], (event["name"], event["ts"]))
+        ok = event.get("ok", True)
+        tail = duration(event["ts"] - since)
+        if not ok:
+            tail += f" {marks.bullet} {one_line(event.get('text', ''))}"
+        room = max(columns - 3, 10)
+        head = cut(label, room if ok else max(room // 2, 10))
+        rest = cut(tail, max(room - len(head) - 1, 8))
+        mark = style.green(marks.done) if ok else style.red(marks.failed)
+        return f"{mark} {head} {style.dim(rest)}"
+
+
+def duration(seconds: float) -> str:
+    """`12 ms`, `3.4 s`, `2 min 5 s`."""
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def _label(name: str, arguments: str) -> str:
+    """`read_file src/app.py`: the name and the values of the arguments."""
+    try:
+        values = msgspec.json.decode(arguments or "{}")
+    except msgspec.DecodeError:
+        return one_line(f"{name} {arguments}")
+    shown = [_shown(value) for value in values.values()] if isinstance(values, dict) else [str(values)]
+    return one_line(" ".join([name, *filter(None, shown)]))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return value.partition("\n")[0] + (" …" if "\n" in value else "")
+    return "" if value is None else msgspec.json.encode(value).decode()

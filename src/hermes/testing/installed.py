@@ -1,0 +1,164 @@
+"""The installed `hermes` as a process: run to its end, or driven at a terminal like a person would."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import msgspec
+
+_PATIENCE = 30.0  # seconds for anything to happen
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
+
+
+class Finished(NamedTuple):
+    """What a run left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of `--json`."""
+        return [msgspec.json.decode(line) for line in self.out.splitlines()]
+
+
+class InstalledHermes:
+    """Runs `hermes` with a home and a working directory of its own, and a model service at `url`."""
+
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.home = folder / "home"
+        self.work = folder / "work"
+        self.work.mkdir(parents=True, exist_ok=True)
+        self._url = url
+
+    def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of a run: nothing of the caller's own Hermes or keys."""
+        kept = {
+            name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ
+        }
+        service = {"OPENAI_BASE_URL": self._url, "OPENAI_API_KEY": "sk-test-0000000000000000"} if self._url else {}
+        return {"LANG": "C.UTF-8", **kept, "HERMES_HOME": str(self.home), **service, **(extra or {})}
+
+    async def start(self, *arguments: str, **environ: str) -> asyncio.subprocess.Process:
+        """A process with pipes; the caller sees to its end."""
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            executable(), *arguments, env=self.environ(environ), cwd=self.work, stdin=pipe, stdout=pipe, stderr=pipe
+        )  # fmt: skip
+
+    async def run(self, *arguments: str, stdin: str | bytes = "", **environ: str) -> Finished:
+        """Runs to the end; a run that takes too long is ended and fails."""
+        process = await self.start(*arguments, **environ)
+        content = stdin.encode() if isinstance(stdin, str) else stdin
+        try:
+            out, err = await asyncio.wait_for(process.communicate(content), _PATIENCE)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise
+        return Finished(process.returncode or 0, out.decode(), err.decode())
+
+    def terminal(self, *arguments: str, size: tuple[int, int] = (80, 24), **environ: str) -> "Terminal":
+        """`hermes` at a terminal."""
+        argv = [str(executable()), *arguments]
+        return Terminal(argv, self.environ({"TERM": "xterm-256color", **environ}), self.work, size)
+
+
+class Terminal:
+    """A process on a pseudo-terminal. `screen` is all it ever wrote, without the codes that drive a terminal."""
+
+    def __init__(self, argv: list[str], environ: Mapping[str, str], cwd: Path, size: tuple[int, int]) -> None:
+        self._argv = argv
+        self._environ = dict(environ)
+        self._cwd = cwd
+        self._size = size
+        self._written = b""
+        self._changed = asyncio.Event()
+        self._fd = -1
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Self:
+        self._fd, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", self._size[1], self._size[0], 0, 0))
+        os.set_blocking(self._fd, False)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _LEAD, *self._argv,
+            env=self._environ, cwd=self._cwd, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        asyncio.get_running_loop().add_reader(self._fd, self._read)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.get_running_loop().remove_reader(self._fd)
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGKILL)
+            await self._process.wait()
+        os.close(self._fd)
+
+    @property
+    def raw(self) -> bytes:
+        """Every byte it wrote."""
+        return self._written
+
+    @property
+    def screen(self) -> str:
+        """Everything it wrote, as text."""
+        return _ESCAPES.sub(b"", self._written).decode("utf-8", "replace")
+
+    def type(self, text: str) -> None:
+        """Presses keys."""
+        os.write(self._fd, text.encode())
+
+    async def sees(self, text: str, *, times: int = 1) -> str:
+        """Waits until it has written that text so often; the screen as it is then."""
+
+        async def look() -> None:
+            while self.screen.count(text) < times:
+                self._changed.clear()
+                await self._changed.wait()
+
+        try:
+            await asyncio.wait_for(look(), _PATIENCE)
+        except TimeoutError as error:
+            raise AssertionError(f"{text!r} was not seen {times} times in:\n{self.screen}") from error
+        return self.screen
+
+    async def ends(self) -> int:
+        """Waits for its end; the exit code."""
+        assert self._process is not None, "the terminal was not entered"  # noqa: S101
+        code = await asyncio.wait_for(self._process.wait(), _PATIENCE)
+        self._read()
+        return code
+
+    def _read(self) -> None:
+        try:
+            while data := os.read(self._fd, 65536):
+                self._written += data
+        except BlockingIOError:
+            pass
+        except OSError:  # the other side is closed
+            asyncio.get_running_loop().remove_reader(self._fd)
+        self._changed.set()
+
+
+# Makes the pseudo-terminal the controlling one, so that Ctrl-C is a signal where the terminal makes it one.
+_LEAD = "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def executable() -> Path:
+    """The `hermes` of this environment."""
+    return Path(sys.executable).with_name("hermes")
