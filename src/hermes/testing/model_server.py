@@ -8,7 +8,7 @@ address; a script is a JSON list of replies (see `hermes.testing.served`).
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,9 +36,18 @@ class _Asked(msgspec.Struct):
 
 
 class ModelServer:
-    """`requests` holds what was asked. With `repeat`, the last reply is given again and again."""
+    """`requests` holds what was asked. With `repeat`, the last reply is given again and again.
 
-    def __init__(self, *replies: Served | str, repeat: bool = False, models: tuple[str, ...] = ("fake-1",)) -> None:
+    With `respond`, each reply follows from its request instead, so that a client may come back after a crash.
+    """
+
+    def __init__(
+        self,
+        *replies: Served | str,
+        repeat: bool = False,
+        respond: Callable[[Recorded], Served] | None = None,
+        models: tuple[str, ...] = ("fake-1",),
+    ) -> None:
         self.requests: list[Recorded] = []
         self.disconnected = asyncio.Event()  # a client went away while it was being answered
         self.hanging = asyncio.Event()  # a scripted silence began
@@ -47,6 +56,7 @@ class ModelServer:
         self.record: Path | None = None
         self._replies = [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
         self._repeat = repeat
+        self._respond = respond
         self._models = models
         self._unexpected = 0
         self._served = 0
@@ -127,15 +137,22 @@ class ModelServer:
             model = msgspec.json.decode(request.body, type=_Asked).model
         except msgspec.DecodeError as error:
             return await connection.send(400, error_body(kind, 400, f"the body is not JSON: {error}", ""))
-        if not self._replies:
+        reply = self._next(request)
+        if reply is None:
             self._unexpected += 1
             return await connection.send(500, error_body(kind, 500, "the script has no reply left", ""))
-        reply = self._replies[0] if self._repeat and len(self._replies) == 1 else self._replies.pop(0)
         self._served += 1
         events = render(kind, reply, model, self._served)
         if reply.fault is None:
             return await connection.stream(events, reply.delay)
         return await self._fail(reply.fault, events, kind, connection)
+
+    def _next(self, request: Recorded) -> Served | None:
+        if self._respond is not None:
+            return self._respond(request)
+        if self._repeat and len(self._replies) == 1:
+            return self._replies[0]
+        return self._replies.pop(0) if self._replies else None
 
     async def _fail(self, fault: Fault, events: list[bytes], kind: Format, connection: "_Connection") -> bool:
         half = events[: max(1, len(events) // 2)]
