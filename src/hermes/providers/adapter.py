@@ -10,44 +10,18 @@ from typing import Protocol
 
 import msgspec
 
+from hermes import __version__
 from hermes.providers import failures
-from hermes.providers.catalogue import ModelFacts, facts_of, with_cost
+from hermes.providers.catalogue import with_cost
+from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
-from hermes.providers.pictures import Pictures, load_pictures
-from hermes.providers.quirks import Quirks
+from hermes.providers.pictures import load_pictures
+from hermes.providers.prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import BrokenEvents, EventParser, ServerEvent
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest
-from hermes.settings.sections import CustomModel
 
 PLACEHOLDER_KEY = "none"  # local servers want a key and don't look at it
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user chose for every call; a request's own values win."""
-
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    reasoning_effort: str = ""
-    reasoning_summary: str = ""
-
-
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A model at an address: all a codec needs to know to build a request."""
-
-    provider: str
-    base_url: str
-    model: str
-    quirks: Quirks
-    facts: ModelFacts
-    options: Options = Options()
-    custom: Mapping[str, CustomModel] = {}
-
-    def at_model(self, model: str) -> "Endpoint":
-        """The same address, another model."""
-        if not model or model == self.model:
-            return self
-        return msgspec.structs.replace(self, model=model, facts=facts_of(model, self.custom))
 
 
 class StreamBroken(Exception):
@@ -74,7 +48,7 @@ class Reader(Protocol):
         ...
 
 
-class Codec(Protocol):
+class Codec(Writer, Protocol):
     """One wire format."""
 
     def url(self, endpoint: Endpoint) -> str: ...
@@ -82,8 +56,6 @@ class Codec(Protocol):
     def models_url(self, endpoint: Endpoint) -> str: ...
 
     def headers(self, key: str) -> Mapping[str, str]: ...
-
-    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes: ...
 
     def reader(self, endpoint: Endpoint) -> Reader: ...
 
@@ -98,6 +70,7 @@ class Adapter:
         self.deadlines = deadlines
         self._http = http
         self._codec = codec
+        self._prefixes = Prefixes()
 
     def warm(self) -> None:
         """Load the HTTP client ahead of the first call."""
@@ -114,11 +87,21 @@ class Adapter:
             provider=endpoint.provider, model=model, base_url=endpoint.base_url, quirks=endpoint.quirks
         )
 
+    def _headers(self, accept: str, key: str) -> dict[str, str]:
+        ours = {"accept": accept, "accept-encoding": "identity", "user-agent": f"hermes/{__version__}"}
+        return {**ours, **self._codec.headers(key or PLACEHOLDER_KEY)}
+
+    async def _body(self, endpoint: Endpoint, request: ModelRequest) -> bytes:
+        settled = self._prefixes.find(endpoint, request)
+        pictures = await load_pictures(request.messages[len(settled.messages) :])
+        body, settled = build_body(self._codec, endpoint, request, pictures, settled)
+        self._prefixes.keep(request, settled)
+        return body
+
     async def list_models(self, key: str = "") -> list[str]:
         """The names that the server gives at GET /models; ModelError if it can't be asked."""
         caller = self.caller("")
-        headers = {"accept": "application/json", "accept-encoding": "identity"}
-        headers.update(self._codec.headers(key or PLACEHOLDER_KEY))
+        headers = self._headers("application/json", key)
         try:
             reply = await self._http.send("GET", self._codec.models_url(self.endpoint), headers, b"", self.deadlines)
             async with reply:
@@ -146,10 +129,9 @@ class Adapter:
             await self._choose(key)
         endpoint = self.endpoint.at_model(request.model)
         caller = self.caller(endpoint.model)
-        body = self._codec.body(endpoint, request, await load_pictures(request.messages))
+        body = await self._body(endpoint, request)
         reader = self._codec.reader(endpoint)
-        headers = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
-        headers.update(self._codec.headers(key or PLACEHOLDER_KEY))
+        headers = {"content-type": "application/json", **self._headers("text/event-stream", key)}
         try:
             reply = await self._http.send("POST", self._codec.url(endpoint), headers, body, deadlines or self.deadlines)
             async with reply:

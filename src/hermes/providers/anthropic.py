@@ -1,13 +1,13 @@
 """Anthropic's Messages format, with cache markers and thinking that is replayed as it was signed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from hermes.providers.adapter import Endpoint
 from hermes.providers.anthropic_reader import AnthropicReader
+from hermes.providers.endpoint import Endpoint
 from hermes.providers.opaque import arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
@@ -83,7 +83,7 @@ class _Body(msgspec.Struct, kw_only=True):
     output_config: _Effort | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
     system: list[_Text] | UnsetType = UNSET
-    messages: list[_Wire]
+    messages: Raw
 
 
 _encoder = msgspec.json.Encoder()
@@ -101,8 +101,16 @@ class AnthropicMessages:
     def headers(self, key: str) -> Mapping[str, str]:
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
-        return _encoder.encode(_body(endpoint, request, pictures))
+    unsettled = 3  # the marks are on the last two messages of the user, and move
+
+    def wires(self, endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures, *, end: bool) -> list[Any]:
+        wires = _messages(endpoint, messages, pictures)
+        if end:
+            _mark(wires)
+        return wires
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+        return _encoder.encode(_body(endpoint, request, Raw(b"[" + messages + b"]")))
 
     def reader(self, endpoint: Endpoint) -> AnthropicReader:  # noqa: ARG002 - the same for all
         return AnthropicReader()
@@ -113,10 +121,10 @@ def _root(endpoint: Endpoint) -> str:
     return base if base.endswith("/v1") else base + "/v1"
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+def _body(endpoint: Endpoint, request: ModelRequest, messages: Raw) -> _Body:
     options, facts = endpoint.options, endpoint.facts
     limit = request.max_output_tokens or options.max_output_tokens or min(facts.max_output, _USUAL_OUTPUT)
-    body = _Body(model=endpoint.model, max_tokens=limit, messages=_messages(endpoint, request, pictures))
+    body = _Body(model=endpoint.model, max_tokens=limit, messages=messages)
     temperature = options.temperature if request.temperature is None else request.temperature
     _think(body, endpoint)
     if temperature is not None and not facts.fixed_sampling and body.thinking is UNSET:
@@ -147,10 +155,10 @@ def _think(body: _Body, endpoint: Endpoint) -> None:
             body.thinking = _Thinking("enabled", budget_tokens=budget)
 
 
-def _messages(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> list[_Wire]:
+def _messages(endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures) -> list[_Wire]:
     """Neighbours of one role are one message: all results of one reply must be together."""
     wires: list[_Wire] = []
-    for message in request.messages:
+    for message in messages:
         role: Literal["user", "assistant"] = "assistant" if isinstance(message, AssistantMessage) else "user"
         blocks = _blocks(endpoint, message, pictures)
         if not blocks:
@@ -159,7 +167,6 @@ def _messages(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> 
             wires[-1].content += blocks
         else:
             wires.append(_Wire(role, blocks))
-    _mark(wires)
     return wires
 
 

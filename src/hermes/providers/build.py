@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from hermes.providers.adapter import Adapter, Codec, Endpoint, Options
+from hermes.providers.adapter import Adapter, Codec
 from hermes.providers.catalogue import ModelFacts, Prices, facts_of
+from hermes.providers.endpoint import Endpoint, Options
 from hermes.providers.http import Deadlines, Http
 from hermes.providers.keys import KeyRing
 from hermes.providers.quirks import is_local
@@ -45,7 +46,8 @@ def build_model(
     if model:
         first = route_for(settings, secrets, model, first)
     routes = [first, *(route_for(settings, secrets, text, first) for text in settings.model.fallback)]
-    patience = Patience(attempts=settings.model.max_attempts, waiting=settings.model.max_retry_wait)
+    waiting = settings.model.max_retry_wait
+    patience = Patience(attempts=settings.model.max_attempts, waiting=waiting, total=max(90.0, waiting + 30.0))
     candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
     return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
 

@@ -1,13 +1,13 @@
 """The chat completions format, as OpenAI wrote it and many servers speak it. What differs is in `quirks`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.providers.adapter import Endpoint
 from hermes.providers.chat_reader import ChatReader
+from hermes.providers.endpoint import Endpoint
 from hermes.providers.opaque import Opaque, arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
@@ -84,7 +84,7 @@ class _Body(msgspec.Struct, kw_only=True):
     parallel_tool_calls: bool | UnsetType = UNSET
     prompt_cache_key: str | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
-    messages: list[_Wire]
+    messages: msgspec.Raw
 
 
 _encoder = msgspec.json.Encoder()
@@ -102,16 +102,26 @@ class ChatCompletions:
     def headers(self, key: str) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"}
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
-        return _encoder.encode(_body(endpoint, request, pictures))
+    unsettled = 1
+
+    def wires(self, endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures, *, end: bool) -> list[Any]:
+        wires = _messages(endpoint, messages, pictures)
+        if end and wires and _is_marked(endpoint):
+            _mark_last(wires[-1])
+        return wires
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+        system = _encoder.encode(list(_system(endpoint, request.system)))[:-1]
+        comma = b"," if len(system) > 1 and messages else b""
+        return _encoder.encode(_body(endpoint, request, msgspec.Raw(system + comma + messages + b"]")))
 
     def reader(self, endpoint: Endpoint) -> ChatReader:
         return ChatReader(reasoning_outside_output=endpoint.quirks.reasoning_outside_output)
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+def _body(endpoint: Endpoint, request: ModelRequest, messages: msgspec.Raw) -> _Body:
     quirks, options = endpoint.quirks, endpoint.options
-    body = _Body(model=endpoint.model, messages=_messages(endpoint, request, pictures))
+    body = _Body(model=endpoint.model, messages=messages)
     if quirks.include_usage:
         body.stream_options = _StreamOptions()
     limit = request.max_output_tokens or options.max_output_tokens
@@ -139,28 +149,34 @@ def _tool(spec: ToolSpec) -> _Tool:
     return _Tool(_ToolFunction(spec.name, spec.description, spec.parameters))
 
 
-def _messages(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> list[_Wire]:
-    marked = endpoint.quirks.cache_markers and "claude" in endpoint.model
-    wires = list(_system(endpoint, request.system, marked=marked))
+def _is_marked(endpoint: Endpoint) -> bool:
+    return endpoint.quirks.cache_markers and "claude" in endpoint.model
+
+
+def _mark_last(wire: _Wire) -> None:
+    if isinstance(wire.content, str) and wire.role != "assistant":
+        wire.content = [_TextPart(wire.content, _CacheMarker())]
+
+
+def _messages(endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures) -> list[_Wire]:
+    wires: list[_Wire] = []
     waiting: list[Picture] = []  # pictures of tool results, which the format allows only in a user's message
-    for message in request.messages:
+    for message in messages:
         if waiting and not isinstance(message, ToolFinished):
             wires.append(_shown(waiting))
             waiting = []
         wires += _message(endpoint, message, pictures, waiting)
     if waiting:
         wires.append(_shown(waiting))
-    if marked and wires and isinstance(last := wires[-1].content, str) and wires[-1].role != "assistant":
-        wires[-1].content = [_TextPart(last, _CacheMarker())]
     return wires
 
 
-def _system(endpoint: Endpoint, parts: tuple[str, ...], *, marked: bool) -> Iterator[_Wire]:
+def _system(endpoint: Endpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
     parts = tuple(part for part in parts if part)
     if not parts:
         return
     role = endpoint.quirks.system_role
-    if not marked:
+    if not _is_marked(endpoint):
         yield _Wire(role=role, content="\n\n".join(parts))
         return
     stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions

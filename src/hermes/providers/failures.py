@@ -112,12 +112,19 @@ _TITLES: dict[FailureReason, str] = {
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who was called. The keys are known here only to be taken out of what is shown."""
+    """Who was called."""
 
     provider: str
     model: str
     base_url: str
     quirks: Quirks
+
+    @property
+    def address(self) -> str:
+        """The address as it may be shown: without a password in it."""
+        scheme, _, rest = self.base_url.partition("://")
+        host, slash, path = rest.partition("/")
+        return mask(f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}")
 
     @property
     def key_variable(self) -> str:
@@ -284,13 +291,13 @@ def _hint(caller: Caller, reason: FailureReason) -> str:
         "auth": f"Check the key: hermes config set {caller.key_variable}",
         "billing": "Add credit at the provider, or choose another with: hermes model",
         "forbidden": f"This key may not use {caller.model}: choose another model with: hermes model",
-        "not_found": f"Check model.default ({caller.model}) and the address {mask(caller.base_url)}: most end in /v1.",
+        "not_found": f"Check model.default ({caller.model}) and the address {caller.address}: most end in /v1.",
         "rate_limited": "Wait a little, add a second key, or set model.fallback.",
         "overloaded": "Try again in a minute, or set model.fallback.",
         "server": "Try again in a minute, or set model.fallback.",
         "timeout": "Try again; for a slow model raise model.first_byte_timeout or model.idle_timeout.",
-        "connection": f"Check the network, and that a model server answers at {mask(caller.base_url)}",
-        "malformed": f"Check that {mask(caller.base_url)} is the address of a model API, and model.api its kind.",
+        "connection": f"Check the network, and that a model server answers at {caller.address}",
+        "malformed": f"Check that {caller.address} is the address of a model API, and model.api its kind.",
         "too_long": "Compact the conversation with /compress, or choose a model with a larger window.",
         "refused": "Rephrase, or choose another model with: hermes model",
         "bad_request": "If the model changed, start a new session; if it stays, report it with the words above.",

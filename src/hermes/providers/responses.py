@@ -1,12 +1,12 @@
 """OpenAI's Responses format, the server keeping nothing: thinking comes encrypted and is sent back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.providers.adapter import Endpoint
+from hermes.providers.endpoint import Endpoint
 from hermes.providers.opaque import arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.providers.responses_reader import CallItem, ResponsesReader
@@ -64,7 +64,7 @@ class _Body(msgspec.Struct, kw_only=True):
     reasoning: _Reasoning | UnsetType = UNSET
     prompt_cache_key: str | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
-    input: list[Any]
+    input: msgspec.Raw
 
 
 _encoder = msgspec.json.Encoder()
@@ -82,16 +82,27 @@ class Responses:
     def headers(self, key: str) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"}
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> bytes:
-        return _encoder.encode(_body(endpoint, request, pictures))
+    unsettled = 1
+
+    def wires(
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Message],
+        pictures: Pictures,
+        *,
+        end: bool,  # noqa: ARG002 - nothing depends on it here
+    ) -> list[Any]:
+        return [item for message in messages for item in _items(endpoint, message, pictures)]
+
+    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+        return _encoder.encode(_body(endpoint, request, msgspec.Raw(b"[" + messages + b"]")))
 
     def reader(self, endpoint: Endpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
         return ResponsesReader()
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, pictures: Pictures) -> _Body:
+def _body(endpoint: Endpoint, request: ModelRequest, items: msgspec.Raw) -> _Body:
     options, facts = endpoint.options, endpoint.facts
-    items = [item for message in request.messages for item in _items(endpoint, message, pictures)]
     body = _Body(model=endpoint.model, input=items)
     if system := "\n\n".join(part for part in request.system if part):
         body.instructions = system

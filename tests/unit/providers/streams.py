@@ -1,9 +1,10 @@
 """What the tests of the three formats share: their codecs, an endpoint, and reading a stream without a socket."""
 
-from hermes.providers.adapter import Codec, Endpoint, Options
+from hermes.providers.adapter import Codec
 from hermes.providers.anthropic import AnthropicMessages
 from hermes.providers.catalogue import facts_of
 from hermes.providers.chat_completions import ChatCompletions
+from hermes.providers.endpoint import Endpoint, Options
 from hermes.providers.quirks import GENERIC, Quirks
 from hermes.providers.responses import Responses
 from hermes.providers.sse import EventParser

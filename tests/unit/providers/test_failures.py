@@ -123,6 +123,12 @@ def test_keys_are_never_repeated() -> None:
     assert "Incorrect API key provided: ********" in error.message
 
 
+def test_a_password_in_the_address_is_not_shown() -> None:
+    caller = Caller(provider="p", model="m", base_url="https://me:hunter2@host:1/v1?token=abc", quirks=GENERIC)
+    error = failures.from_transport(caller, TransportFailure("connect", "refused"))
+    assert error.hint.endswith("https://host:1/v1")
+
+
 def test_words_are_bounded_and_printable() -> None:
     error = answer(500, "x" * 10_000 + "\x1b[2J")
     assert len(error.message) < MAX_WORDS + 100

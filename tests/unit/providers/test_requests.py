@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
-from hermes.providers.adapter import Endpoint, Options
+from hermes.providers.endpoint import Endpoint, Options
 from hermes.providers.pictures import Picture, Pictures
+from hermes.providers.prefix import build_body
 from hermes.providers.quirks import GENERIC, family
 from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
@@ -26,7 +27,7 @@ def build(
     wire: Format, *messages: Message, at: Endpoint | None = None, system: tuple[str, ...] = ("stable", "project", "now")
 ) -> bytes:
     request = ModelRequest(system=system, messages=messages, tools=TOOLS, cache_key="session-1")
-    return CODECS[wire].body(at or endpoint(), request, LOADED)
+    return build_body(CODECS[wire], at or endpoint(), request, LOADED)[0]
 
 
 def sent(wire: Format, *messages: Message, at: Endpoint | None = None) -> dict[str, Any]:
