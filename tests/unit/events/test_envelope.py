@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes.events import Bus, Envelope, thaw
 
+# Other work on the machine makes an example slow; that says nothing about the bus.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
@@ -47,6 +49,7 @@ def refused(payload: Any) -> str:
     return str(alone.value)
 
 
+@UNHURRIED
 @given(payload=PAYLOADS)
 def test_any_json_payload_arrives_as_the_same_json(payload: dict[str, Any]) -> None:
     before = copy.deepcopy(payload)
@@ -57,6 +60,7 @@ def test_any_json_payload_arrives_as_the_same_json(payload: dict[str, Any]) -> N
     assert set(event) == set(payload) | {"type", "ts", "src"}
 
 
+@UNHURRIED
 @given(payload=PAYLOADS)
 def test_an_event_is_frozen_at_every_level(payload: dict[str, Any]) -> None:
     def check(value: object) -> None:
