@@ -58,7 +58,8 @@ class Job:
     def _script(self, command: str, shell: Path, folder_pipe: int) -> str:
         """The command, after what marks it and what tells its last folder."""
         limit = f"ulimit -S -{'x' if shell.name == 'bash' else 'w'} {self._mark} 2>/dev/null"
-        return f"{limit}; trap 'pwd -P >/dev/fd/{folder_pipe}' EXIT; {command}"
+        tell = f'[ "${{BASHPID-$$}}" = $$ ] && pwd -P >/dev/fd/{folder_pipe}'  # not from a part of it in the background
+        return f"{limit}; trap '{tell}' EXIT; {command}"
 
     async def wait(self, seconds: float, on_output: Callable[[bytes], None]) -> int | None:
         """Waits for the command itself and hands on its output; returns its exit code, or None when time is up."""
