@@ -140,14 +140,14 @@ async def test_closing_the_stream_closes_the_connection_at_once(caller: Caller) 
         events = caller.model(server).stream(REQUEST)
         await anext(events)
         await events.aclose()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await server.disconnected.wait()
 
 
 async def test_cancelling_a_call_that_waits_closes_the_connection_at_once(caller: Caller) -> None:
     async with ModelServer(Served(fault=Fault(hang="head"))) as server:
         task = asyncio.create_task(caller.call(server))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await server.hanging.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
