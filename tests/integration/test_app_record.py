@@ -26,6 +26,7 @@ class Recorder:
     """Implements the app's `Bus` port; `then` sees each envelope when it is published."""
 
     def __init__(self, then: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        self.stream = Bus().stream
         self.seen: list[dict[str, Any]] = []
         self._then = then
 

@@ -5,7 +5,8 @@ Nothing is opened or imported before it is needed: a command that only reads the
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -29,6 +30,10 @@ class Bus(Protocol):
     """What the app needs of the event bus."""
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None: ...
+
+    def stream(
+        self, pattern: str, maxsize: int = 1000, /
+    ) -> AbstractAsyncContextManager[AsyncIterator[Mapping[str, Any]]]: ...
 
 
 class App:

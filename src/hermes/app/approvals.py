@@ -48,13 +48,13 @@ class Desk:
         if answer.answer == "session":
             self._allowed.add((session, request.name, request.arguments))
 
-    def waits_for(self, session: str, call_id: str) -> bool:
-        """Whether that question is open here."""
-        return (session, call_id) in self._open
+    def claim(self, session: str, call_id: str) -> "asyncio.Future[ApprovalAnswered] | None":
+        """Takes the question, for the one who answers first; None when it is not open here (any more)."""
+        return self._open.pop((session, call_id), None)
 
     def resolve(self, session: str, answer: ApprovalAnswered) -> None:
-        """Hands over an answer that is in the log; a second one changes nothing."""
-        future = self._open.get((session, answer.call_id))
+        """Hands over an answer that another process wrote into the log; a second one changes nothing."""
+        future = self.claim(session, answer.call_id)
         if future is not None and not future.done():
             future.set_result(answer)
 
@@ -70,16 +70,20 @@ class SessionApprovals:
         """Waits for the first answer; denies at once when nobody can be asked."""
         session = self._journal.session
         if self._desk.remembers(session, request):
-            return await self._say(ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered"))
+            return await self._say(
+                request, ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered")
+            )
         if not self._desk.anybody:
-            return await self._say(ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody"))
+            return await self._say(request, ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody"))
         answer = ApprovalAnswered(call_id=request.call_id, answer="deny", by="interrupt")
+        place = self._desk.open(session, request)  # before anybody can see the question, and answer it
         try:
-            answer = await self._desk.open(session, request)
+            await self._journal.record(request)
+            answer = await place
         finally:
             self._desk.settle(session, request, answer)
         return answer
 
-    async def _say(self, answer: ApprovalAnswered) -> ApprovalAnswered:
-        await self._journal.record(answer)
+    async def _say(self, request: ApprovalRequested, answer: ApprovalAnswered) -> ApprovalAnswered:
+        await self._journal.record(request, answer)
         return answer

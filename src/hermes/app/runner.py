@@ -148,8 +148,10 @@ class Runner:
             history=journal.history,
             budget=shop.budget(self.session),
         )
-        ended = await self._to_the_end(runtime, self._turn)
-        self._turn = None
+        try:
+            ended = await self._to_the_end(runtime, self._turn)
+        finally:
+            self._turn = None
         titled = [] if info.title else [SessionTitled(title=_title(journal), by="hermes")]
         await journal.record(ended, *titled)
         await asyncio.to_thread(shop.snapshot, self.session)

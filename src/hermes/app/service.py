@@ -4,13 +4,17 @@ When `submit` returns, the words are on disk; the turn that answers them belongs
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
 from hermes.app.runner import Runner, Workshop
+from hermes.errors import HermesError
 from hermes.schema.events import ApprovalAnswered, InterruptRequested, TurnEnded
 from hermes.schema.messages import Image, UserMessage
+
+log = logging.getLogger("hermes.app")
 
 Delivery = Literal["queue", "steer", "interrupt"]
 
@@ -24,6 +28,7 @@ class SessionService:
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wanted: set[str] = set()
+        self._failures: dict[str, HermesError] = {}
 
     async def submit(
         self, session: str, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
@@ -46,11 +51,17 @@ class SessionService:
 
     async def answer(self, session: str, call_id: str, answer: Literal["once", "session", "deny"], *, by: str) -> bool:
         """Answers an open question of this process; False when it is not open (any more)."""
-        if not self._shop.desk.waits_for(session, call_id):
+        place = self._shop.desk.claim(session, call_id)
+        if place is None or place.done():
             return False
         answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by)
-        await self._record(session, answered)
-        self._shop.desk.resolve(session, answered)
+        try:
+            await self._record(session, answered)
+        except BaseException as error:
+            place.set_exception(error)  # what can't be written down does not count
+            raise
+        if not place.done():
+            place.set_result(answered)
         return True
 
     async def resume(self, session: str) -> None:
@@ -61,15 +72,15 @@ class SessionService:
         """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
         while task := self._tasks.get(session):
             await asyncio.shield(task)
+        if failure := self._failures.pop(session, None):
+            raise failure
         runner = self._runners.get(session)
         return runner.ended if runner else None
 
     async def watch(self, session: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end."""
-        from hermes.events import default_bus
-
         last = after
-        async with default_bus().stream("**", maxsize=10_000) as live:
+        async with self._app.bus.stream("**", 10_000) as live:
             async for row in _rows(self._app, session, after):
                 yield self._app.envelope(row)
                 last = row.seq
@@ -82,9 +93,10 @@ class SessionService:
 
     async def close(self) -> None:
         """Interrupts what runs, waits for it to be written down, and stops."""
-        for session, runner in list(self._runners.items()):
-            if runner.interrupt():
-                await asyncio.wait({self._tasks[session]}, timeout=5)
+        for session in list(self._tasks):
+            self._runners[session].interrupt()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=5)
         for task in list(self._tasks.values()):
             task.cancel()
 
@@ -118,6 +130,9 @@ class SessionService:
                 self._wanted.discard(session)
                 runner = self._runners[session] = Runner(self._shop, session)
                 await runner.run()
+        except HermesError as error:
+            log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the words say it all
+            self._failures[session] = error
         finally:
             del self._tasks[session]
 

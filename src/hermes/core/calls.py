@@ -93,7 +93,7 @@ class CallRunner:
         if decision.verdict == "forbid":
             return finished(item.call, f"Not run: forbidden by policy: {decision.reason}", ok=False)
         if decision.verdict == "ask":
-            answer = await self._ask(journal, item, decision.summary, decision.reason)
+            answer = await self._ask(item, decision.summary, decision.reason)
             if answer.answer == "deny":
                 who = "nobody could be asked for approval" if answer.by == "nobody" else "the user said no"
                 return finished(item.call, f"Not run: {who}. Do not try to do the same in another way.", ok=False)
@@ -107,11 +107,10 @@ class CallRunner:
             call_id=item.call.id, name=item.call.name, text=result.text, ok=result.ok, images=result.images
         )
 
-    async def _ask(self, journal: Journal, item: Ready, summary: str, reason: str) -> ApprovalAnswered:
+    async def _ask(self, item: Ready, summary: str, reason: str) -> ApprovalAnswered:
         request = ApprovalRequested(
             call_id=item.call.id, name=item.call.name, arguments=item.call.arguments, summary=summary, reason=reason
         )
-        await journal.record(request)
         return await self._approvals.ask(request)
 
     def _prepare(self, call: ToolCall) -> Ready | Unusable:

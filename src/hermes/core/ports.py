@@ -99,8 +99,8 @@ class Policy(Protocol):
 
 
 class Approvals(Protocol):
-    """Puts a question, which is in the log already, to whoever can answer; denies when nobody can."""
+    """Puts a question to whoever can answer; denies when nobody can."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
-        """Returns once the answer is in the log."""
+        """Records the question, waits, and returns once the answer is in the log too."""
         ...

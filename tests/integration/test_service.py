@@ -1,0 +1,273 @@
+"""The session service on a real database: durable submits, one runner, and other processes that take part by rows."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.app import App, build
+from hermes.app.approvals import Desk
+from hermes.app.runner import Workshop
+from hermes.app.service import SessionService
+from hermes.core.budget import Budget
+from hermes.core.calls import CallRunner
+from hermes.core.plan import Effect
+from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
+from hermes.core.turn import NativeRuntime
+from hermes.errors import StoreFull
+from hermes.events import Bus
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    InterruptRequested,
+    SessionCreated,
+    SessionPrompted,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
+from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
+from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.settings import Home, Settings
+from hermes.testing import Reply, ScriptedModel
+
+
+class Wait:
+    """A tool that waits until the test lets it go."""
+
+    spec = ToolSpec(name="wait", description="waits", parameters={"type": "object", "properties": {}})
+    effect: Effect = "other"
+
+    def __init__(self) -> None:
+        self.running = asyncio.Event()
+        self.go = asyncio.Event()
+
+    def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
+        return ()
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        self.running.set()
+        await self.go.wait()
+        return ToolResult(text="waited")
+
+
+class Fixed:
+    def __init__(self, verdict: str) -> None:
+        self._decision = Decision(verdict, "wait a while")  # type: ignore[arg-type]
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        return self._decision
+
+
+class Desktop:
+    """An app with a service over a scripted model."""
+
+    def __init__(self, root: Path, model: Model, verdict: str = "allow") -> None:
+        self.bus = Bus()
+        self.app: App = build(Settings(), Home(root), bus=self.bus)
+        self.tool = Wait()
+        self.desk = Desk()
+        self._model, self._policy = model, Fixed(verdict)
+        self.service = SessionService(self.app, self._workshop())
+
+    def _workshop(self) -> Workshop:
+        return Workshop(
+            store=self.app.store,
+            ids=self.app.ids,
+            desk=self.desk,
+            runtime=self._runtime,
+            prompt=lambda cwd: SessionPrompted(system=("be brief",), tools=(self.tool.spec,)),
+            budget=lambda session: Budget(),
+            publish=self.app.publish,
+            snapshot=self.app.snapshot,
+            show=self._show,
+        )
+
+    def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
+        return NativeRuntime(self._model, CallRunner({"wait": self.tool}, self._policy, approvals), max_steps=20)
+
+    def _show(self, session: str, turn: str, event: Event) -> None:
+        self.bus.publish(event.topic, {"session_id": session})
+
+    def begin(self) -> str:
+        return self.app.begin(SessionCreated(surface="test", cwd="/")).session
+
+    def events(self, session: str) -> list[Event | None]:
+        return [row.event for row in self.app.store.log.every_event(session)]
+
+
+@asynccontextmanager
+async def desktop(root: Path, model: Model, verdict: str = "allow") -> AsyncIterator[Desktop]:
+    desk = Desktop(root, model, verdict)
+    try:
+        async with asyncio.timeout(30):
+            yield desk
+    finally:
+        await desk.service.close()
+        desk.app.close()
+
+
+WAIT = Reply(calls=(("wait", "{}"),))
+
+
+async def test_when_submit_returns_the_words_are_on_disk(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("hello")) as desk:
+        session = desk.begin()
+        epoch, seq = await desk.service.submit(session, "hi")
+        row = desk.app.store.log.events(session, after=seq - 1)[0]
+        assert (row.epoch, row.event) == (epoch, UserMessage(text="hi"))
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+
+
+async def test_words_said_to_a_busy_session_wait_and_are_answered(tmp_path: Path) -> None:
+    model = ScriptedModel(WAIT, "first", "second")
+    async with desktop(tmp_path, model) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await desk.service.submit(session, "two")
+        desk.tool.go.set()
+        await desk.service.idle(session)
+        assert [message.text for message in model.requests[-1].messages] == ["one", "", "waited", "first", "two"]
+        assert sum(isinstance(event, TurnEnded) for event in desk.events(session)) == 2
+
+
+async def test_a_steer_goes_into_the_running_turn(tmp_path: Path) -> None:
+    model = ScriptedModel(WAIT, "done")
+    async with desktop(tmp_path, model) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await desk.service.submit(session, "rather this", delivery="steer")
+        desk.tool.go.set()
+        await desk.service.idle(session)
+        assert model.requests[-1].messages[-1].text == "rather this"
+        assert sum(isinstance(event, TurnEnded) for event in desk.events(session)) == 1
+
+
+async def test_another_process_steers_answers_and_interrupts_by_writing_rows(tmp_path: Path) -> None:
+    model = ScriptedModel(WAIT, WAIT)
+    async with desktop(tmp_path, model, "ask") as desk:
+        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            request = await asked
+            answer = ApprovalAnswered(call_id=request["call_id"], answer="session", by="elsewhere")
+            await asyncio.to_thread(elsewhere.record, session, answer)
+            await desk.tool.running.wait()
+            await asyncio.to_thread(elsewhere.record, session, UserMessage(text="stop that"))
+            await asyncio.to_thread(elsewhere.record, session, InterruptRequested(by="elsewhere"))
+            model_ended = _on(desk.bus, "agent.turn.ended")
+            assert (await model_ended)["reason"] == "interrupted"
+
+
+async def test_the_first_answer_counts_and_a_second_is_told_so(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            call = (await asked)["call_id"]
+            assert await desk.service.answer(session, call, "deny", by="test")
+            assert not await desk.service.answer(session, call, "once", by="late")
+            await desk.service.idle(session)
+        assert not desk.tool.running.is_set()
+
+
+async def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.service.idle(session)
+        answers = [event for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
+        assert [(answer.answer, answer.by) for answer in answers] == [("deny", "nobody")]
+
+
+async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(tmp_path: Path) -> None:
+    model = ScriptedModel("I see")
+    async with desktop(tmp_path, model) as desk:
+        session = desk.begin()
+        calls = tuple(ToolCall(id=name, name="wait", arguments="{}") for name in "ab")
+        desk.app.record(
+            session,
+            UserMessage(text="go"),
+            SessionPrompted(system=("x",)),
+            TurnStarted(inputs=(2,)),
+            AssistantMessage(tool_calls=calls),
+            ToolStarted(call_id="a", name="wait", arguments="{}"),
+            turn="old",
+        )
+        await desk.service.submit(session, "what happened?")
+        await desk.service.idle(session)
+        results = [event for event in desk.events(session) if isinstance(event, ToolFinished)]
+        assert results[0].text.startswith("Outcome unknown")
+        assert results[1].text.startswith("Not run")
+        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        assert ends == ["crashed", "done"]
+        assert not desk.tool.running.is_set()
+
+
+async def test_a_session_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("mine")) as desk:
+        session = desk.begin()
+        with build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+            lease = elsewhere.store.leases.acquire(session)
+            _, seq = await desk.service.submit(session, "hi")
+            await asyncio.to_thread(
+                elsewhere.record, session, TurnStarted(inputs=(seq,)), AssistantMessage(text="theirs"), lease=lease
+            )
+            assert await desk.service.idle(session) is None
+        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "theirs"]
+
+
+async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_doubles(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        seen: list[int] = []
+        async for event in desk.service.watch(session, after=1):
+            if "seq" in event:
+                seen.append(event["seq"])
+            desk.tool.go.set()
+            if event["type"] == "session.titled":
+                break
+        assert seen == list(range(2, seen[-1] + 1))
+
+
+class Cut:
+    """A model whose disk fills up while it speaks."""
+
+    provider = "cut"
+    name = "cut"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        yield TextDelta("so far")
+        raise StoreFull("not saved: no space left")
+
+
+async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> None:
+    async with desktop(tmp_path, Cut()) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "hi")
+        with pytest.raises(StoreFull, match="not saved"):
+            await desk.service.idle(session)
+
+
+def _on(bus: Bus, topic: str) -> "asyncio.Future[Mapping[str, Any]]":
+    """The next event of a topic."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Mapping[str, Any]] = loop.create_future()
+
+    def see(event: Mapping[str, Any]) -> None:
+        loop.call_soon_threadsafe(lambda: future.done() or future.set_result(event))
+
+    bus.subscribe(topic, see)
+    return future
