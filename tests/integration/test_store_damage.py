@@ -36,10 +36,10 @@ class Sample:
         rng = random.Random(5)
         for session in ("one", "two", "three"):
             store.log.create(session, SessionCreated(cwd="/home"))
-        for number in range(90):
-            if number == 45 and with_wal:
+        for number in range(66):
+            if number == 33 and with_wal:
                 run(self.path, "PRAGMA wal_checkpoint(TRUNCATE)")
-            size = 30_000 if number % 13 == 0 else rng.randrange(10, 900)
+            size = 13_000 if number % 13 == 0 else rng.randrange(10, 900)
             store.log.append(("one", "two", "three")[number % 3], UserMessage(text=f"word{number} " + "x" * size))
         store.search.find("word1")
         self.rows = all_rows(store)
@@ -288,7 +288,7 @@ def large_database(path: Path) -> Store:
     store = open_store(path)
     store.log.create("s", SessionCreated())
     for _ in range(9):
-        store.log.append("s", *(UserMessage(text=f"needle{i} " + "hay " * 500) for i in range(1000)))
+        store.log.append("s", *(UserMessage(text=f"needle{i} " + "x" * 2000) for i in range(1000)))
     store.search.find("needle1")
     assert path.stat().st_size > 16 * 1024 * 1024
     return store

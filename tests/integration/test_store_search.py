@@ -1,7 +1,10 @@
 """Search finds what is there, whatever the script, and no query breaks it."""
 
 import re
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.store import Store, open_store
+from hermes.store.connection import connect
 from hermes.store.salvage import salvage
 
 SPACELESS = st.text(st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"), min_size=2, max_size=8)
@@ -140,9 +144,20 @@ def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(store: S
 def test_what_another_process_wrote_is_found(tmp_path: Path, store: Store) -> None:
     with open_store(tmp_path / "state.db") as other:
         other.log.create("s", SessionCreated())
-        other.log.append("s", *(UserMessage(text=f"needle {n} " + "long " * 3000) for n in range(1200)))
+        other.log.append("s", *(UserMessage(text=f"needle {n} " + "long " * 400) for n in range(1200)))
     assert len(found(store, "needle")) == 1200
     assert found(store, "needle", session="s") == found(store, "needle")
+
+
+def test_the_index_follows_by_itself_when_nobody_writes(store: Store, tmp_path: Path) -> None:
+    store.log.create("s", SessionCreated())
+    store.log.append("s", *(UserMessage(text=f"word {n}") for n in range(1200)))
+    last = store.log.events("s", after=1200)[-1].id
+    tick, deadline = threading.Event(), time.monotonic() + 30
+    with closing(connect(tmp_path / "state.db", busy_timeout=5)) as connection:
+        while connection.execute("SELECT indexed FROM search_progress").get != last:
+            assert time.monotonic() < deadline
+            tick.wait(0.05)
 
 
 @settings(max_examples=15, deadline=None)

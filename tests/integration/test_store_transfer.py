@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.errors import ImportRejected
+from hermes.errors import ImportRejected, StoreError
 from hermes.schema.events import SessionCreated, SessionRecovered, SessionTitled
 from hermes.schema.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from hermes.store import Store, open_store
@@ -64,7 +64,7 @@ def lines_of(*values: Any) -> list[str]:
         (lines_of("hello"), "line 1: this is not the beginning"),
         (lines_of(CREATED, SAID), "line 1: this is not the beginning"),
         (lines_of(HEADER | {"version": 2}, CREATED), "line 1: the file has version 2"),
-        (lines_of(HEADER | {"session_id": "../../etc"}, CREATED), "line 1: .* can't be the id"),
+        (lines_of(HEADER | {"session_id": "two words"}, CREATED), "line 1: .* can't be the id"),
         (lines_of(HEADER | {"session_id": ""}, CREATED), "line 1: .* can't be the id"),
         (lines_of(HEADER), "the file holds no events"),
         (lines_of(HEADER, SAID), "line 2: a session begins with"),
@@ -134,3 +134,9 @@ def test_a_snapshot_is_the_whole_session_in_one_file(store: Store, tmp_path: Pat
     assert content["session"]["id"] == "s"
     assert [event["seq"] for event in content["events"]] == [1, 2, 3]
     assert [file.name for file in target.parent.iterdir()] == ["session_s.json"]
+
+
+def test_a_snapshot_stays_in_its_folder(store: Store, tmp_path: Path) -> None:
+    store.transfer.import_lines(lines_of(HEADER | {"session_id": "../x"}, CREATED), fresh_id="f")
+    with pytest.raises(StoreError, match="can't have a file"):
+        write_snapshot(store, "../x", tmp_path / "sessions")

@@ -31,8 +31,8 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True) -> apsw.Con
 
 
 def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
-    """A busy handler that polls in short random steps: shorter ones after a while, so that nobody is passed over among
-    many writers, and long ones when somebody keeps the lock for good."""
+    """A busy handler that polls in random steps, the shorter the longer it has waited, so that nobody is passed over
+    among many writers; in long ones when somebody keeps the lock for good."""
     started = 0.0
     told = False
 
@@ -53,9 +53,12 @@ def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
 
 
 def _step(waited: float) -> float:
-    if waited > 1:
-        return 0.02
-    return 0.002 if waited < 0.03 else 0.0005
+    """At most so many seconds until the next look; measured with 16 writers on two busy cores."""
+    if waited < 0.02:
+        return 0.005
+    if waited < 0.06:
+        return 0.003
+    return 0.001 if waited < 1 else 0.02
 
 
 @contextmanager

@@ -89,7 +89,8 @@ def _look_inside(path: Path, known: int, busy_timeout: float) -> int:
 
 
 def _check_everything(connection: apsw.Connection) -> None:
-    problems = check(connection).problems
+    with connection:  # one consistent state, also while others write
+        problems = check(connection).problems
     if problems:
         raise apsw.CorruptError(problems[0])
 

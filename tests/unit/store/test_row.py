@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
@@ -45,6 +45,7 @@ PLAIN: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
 DURABLE = sorted((cls for cls in CATALOGUE.values() if cls.durable), key=lambda cls: cls.topic)
 
 
+@settings(deadline=None)
 @given(event=st.one_of([values(inspect.type_info(cls)) for cls in DURABLE]))
 def test_every_durable_event_comes_back_from_its_row(event: Event) -> None:
     entry = draft(event)

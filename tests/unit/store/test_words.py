@@ -1,7 +1,7 @@
 """Words: the same cut for what is stored and what is asked, in any script."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.store.search import snippet
@@ -58,6 +58,7 @@ def test_beginnings_count_for_unquoted_words_of_two_letters_or_more() -> None:
     assert match_expression("b", prefix=True) == match_expression("b", prefix=False)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=5000), query=st.text(max_size=100))
 def test_a_snippet_is_one_short_line(text: str, query: str) -> None:
     line = snippet(text, query)
