@@ -6,6 +6,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 pytho
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml
 ARGS ?=
 
 help:          ## show this list
@@ -35,8 +36,8 @@ bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus or BENCH=store for one)
 	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
 
 lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/
-	@$(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.lock
-	@$(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.lock
+	@$(LOCK) --upgrade --extra local --extra search --group dev -o requirements/dev.lock
+	@$(LOCK) --extra local --group build --constraint requirements/dev.lock -o requirements/run.lock
 
 clean:         ## remove the environment and caches
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
