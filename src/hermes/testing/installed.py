@@ -124,10 +124,14 @@ class Terminal:
         os.write(self._fd, text.encode())
 
     async def sees(self, text: str, *, times: int = 1) -> str:
-        """Waits until it has written that text so often; the screen as it is then."""
+        """Waits until it has written that text so often; the screen as it is then.
+
+        Blanks don't count: a screen that is drawn in place writes them, moves, or leaves them out.
+        """
+        wanted = "".join(text.split())
 
         async def look() -> None:
-            while self.screen.count(text) < times:
+            while "".join(self.screen.split()).count(wanted) < times:
                 self._changed.clear()
                 await self._changed.wait()
 

@@ -12,12 +12,13 @@ from contextlib import ExitStack
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.errors import StoreError
+from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.interrupts import Interrupts
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.message import say
-from hermes.surfaces.cli.opening import Place, begin, find_place, open_agent, open_app
+from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place, open_app
 from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.cli.question import Question
 from hermes.surfaces.cli.sessions_text import one_line
@@ -31,7 +32,8 @@ def ask(question: Question) -> int:
     text = joined(question.text, read_piped()) or HELLO
     with open_app(question) as app:
         place = find_place(app, question)
-        agent = open_agent(app, question)
+        choose_model(app, question)
+        agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
         agent.describe()  # what is wrong with the settings is said now
         try:
             return asyncio.run(_ask(app, agent, place, text, as_json=question.json))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hermes import __version__
-from hermes.app.agent import ModelInfo
+from hermes.providers.routes import Route
 from hermes.surfaces.cli.sessions_text import wrap
 from hermes.surfaces.cli.style import Style
 
@@ -14,13 +14,22 @@ HONEST = (
 LARGER = "Connect a larger model: hermes setup"
 
 
-def banner(model: ModelInfo, session: str, style: Style, columns: int, *, resumed: bool) -> Iterator[str]:
+def banner(model: Route, session: str, style: Style, columns: int, *, resumed: bool) -> Iterator[str]:
     """The lines, each at most `columns` wide."""
-    yield from wrap(f"Hermes {__version__} · {model.provider} {model.name}", columns)
-    if model.local:
+    yield from wrap(f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(), columns)
+    if model.embedded:
         yield from (style.yellow(line) for line in wrap(HONEST, columns))
         yield LARGER
     kind = "Going on with session" if resumed else "Session"
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
     yield from (style.dim(line) for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns))
     yield ""
+
+
+def _usual(model: Route) -> str:
+    """The name of a model that was not named."""
+    if not model.embedded:
+        return ""
+    from hermes.providers.embedded import CATALOGUE, DEFAULT
+
+    return CATALOGUE[DEFAULT].name

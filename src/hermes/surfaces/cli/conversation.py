@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
@@ -12,16 +12,49 @@ from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.approval import Word
 from hermes.surfaces.cli.chat_commands import find_slash
-from hermes.surfaces.cli.chat_screen import Screen
+from hermes.surfaces.cli.chat_screen import PlainScreen, Screen
 from hermes.surfaces.cli.chat_view import ChatView
 from hermes.surfaces.cli.interrupts import Interrupts
-from hermes.surfaces.cli.opening import Place, begin, find_place, open_agent
+from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place
 from hermes.surfaces.cli.question import Approvals, Question
 from hermes.surfaces.cli.sessions_text import clean, wrap
+from hermes.surfaces.cli.watching import watched
+
+if TYPE_CHECKING:
+    from hermes.surfaces.cli.chat_live import LiveScreen
 
 _RECALLED = 6  # lines of each of the last messages that a resumed chat shows
+
+
+def converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
+    """The whole conversation. Returns the exit code."""
+    return asyncio.run(_converse(app, session, question, is_live=is_live))
+
+
+async def _converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
+    agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
+    screen = _live_screen() if is_live else PlainScreen()
+    chat = Chat(app, agent, screen, session, question)
+    screen.on_interrupt = chat.interrupt
+    async with screen:
+        with watched(chat.see):
+            if question.resume:
+                chat.recall()
+            screen.status("")
+            warming = asyncio.ensure_future(asyncio.to_thread(agent.model.warm))  # while the person types
+            await chat.talk()
+            await warming
+    chat.say_goodbye()
+    return 1 if chat.failed else 0
+
+
+def _live_screen() -> "LiveScreen":
+    from hermes.surfaces.cli.chat_live import LiveScreen
+
+    return LiveScreen()
 
 
 class Chat:
@@ -112,7 +145,9 @@ class Chat:
         """Lets another model answer from now on."""
         if self._is_busy():
             return
-        agent = open_agent(self.app, Question(model=name, approvals=self.approvals), may_ask=False)
+        question = Question(model=name, approvals=self.approvals)
+        choose_model(self.app, question, may_ask=False)
+        agent = Agent(self.app, load_secrets(home=self.app.home), approvals=self.approvals, model=name)
         agent.describe()
         await self.agent.service.close()
         self._attached.close()

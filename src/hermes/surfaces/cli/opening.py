@@ -6,9 +6,8 @@ from typing import NamedTuple
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.agent import Agent
 from hermes.errors import HermesError, UsageError
-from hermes.providers.routes import first_route, route_for
+from hermes.providers.routes import Route, first_route, route_for
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import find_home, load, load_secrets
@@ -34,15 +33,15 @@ def open_app(question: Question) -> App:
     return app
 
 
-def open_agent(app: App, question: Question, *, may_ask: bool = True) -> Agent:
-    """The agent with the model of this run. A local model's weights are fetched first, if somebody agrees."""
+def choose_model(app: App, question: Question, *, may_ask: bool = True) -> Route:
+    """The model of this run. A local model's weights are fetched first, if somebody agrees."""
     secrets = load_secrets(home=app.home)
     route = first_route(app.settings, secrets)
     if question.model:
         route = route_for(app.settings, secrets, question.model, route)
     if route.embedded:
         have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
-    return Agent(app, secrets, approvals=question.approvals, model=question.model)
+    return route
 
 
 def chosen(settings: Settings, question: Question) -> Settings:

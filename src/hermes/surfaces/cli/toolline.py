@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.surfaces.cli.sessions_text import cut, one_line
+from hermes.surfaces.cli.sessions_text import cut, one_line, width
 from hermes.surfaces.cli.style import Style
 
 
@@ -54,9 +54,9 @@ class Calls:
         tail = duration(event["ts"] - since)
         if not ok:
             tail += f" {marks.bullet} {one_line(event.get('text', ''))}"
-        room = max(columns - 3, 10)
-        head = cut(label, room if ok else max(room // 2, 10))
-        rest = cut(tail, max(room - len(head) - 1, 8))
+        room = max(columns - 3, 16)
+        head = cut(label, room - len(tail) - 1 if ok else room // 2)
+        rest = cut(tail, room - width(head) - 1)
         mark = style.green(marks.done) if ok else style.red(marks.failed)
         return f"{mark} {head} {style.dim(rest)}"
 

@@ -1,0 +1,242 @@
+"""The chat at a real pseudo-terminal: banner, streaming, questions, interrupts, the way back."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served, ServedCall
+
+WRITE = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
+READY = "Ctrl-D quits ›"
+
+
+def texts(server: ModelServer, number: int = -1) -> list[str]:
+    """What the user said, as the model was told."""
+    messages = msgspec.json.decode(server.posts[number].body)["messages"]
+    return [message["content"] for message in messages if message["role"] == "user"]
+
+
+async def test_a_chat_from_the_banner_to_the_way_back(tmp_path: Path) -> None:
+    async with ModelServer("Hello to you, too.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("--model", "fake-1") as terminal:
+            shown = await terminal.sees(READY)
+            assert "fake-1" in shown
+            assert "Session " in shown
+            terminal.type("hello there" + ENTER)
+            await terminal.sees("Hello to you, too.")
+            await terminal.sees("28 tokens")
+            terminal.type(CTRL_D)
+            shown = await terminal.sees("Go on with: hermes --resume ")
+            assert await terminal.ends() == 0
+        session = shown.rpartition("--resume ")[2].split()[0]
+        assert "hello there" in (await hermes.run("sessions", "show", session)).out
+
+
+async def test_text_is_shown_while_the_model_still_writes(tmp_path: Path) -> None:
+    async with (
+        ModelServer(Served(text="one two three four", chunk=4, fault=Fault(hang="middle"))) as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("count" + ENTER)
+        await terminal.sees("one two")
+        assert "four" not in terminal.screen
+
+
+async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> None:
+    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "I am still here.")
+    async with ModelServer(*replies) as server:
+        async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("count" + ENTER)
+            await terminal.sees("one two")
+            terminal.type(CTRL_C)
+            await terminal.sees("Interrupted; what was written is kept.")
+            terminal.type("are you there?" + ENTER)
+            await terminal.sees("I am still here.")
+        told = msgspec.json.decode(server.posts[-1].body)["messages"]
+        assert any("one two" in str(message["content"]) for message in told if message["role"] == "assistant")
+
+
+async def test_ctrl_c_twice_leaves(tmp_path: Path) -> None:
+    async with InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type(CTRL_C)
+        await terminal.sees("Ctrl-C again")
+        terminal.type(CTRL_C)
+        assert await terminal.ends() == 0
+
+
+async def test_a_chat_without_a_word_leaves_no_session(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path, "http://127.0.0.1:9/v1")
+    async with hermes.terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type(CTRL_D)
+        assert await terminal.ends() == 0
+        assert "--resume" not in terminal.screen
+    assert (await hermes.run("sessions", "list", "--json")).out.split() == ["{", '"sessions":', "[]", "}"]
+
+
+@pytest.mark.parametrize(("key", "written"), [("y", True), ("s", True), ("n", False)])
+async def test_a_question_shows_what_will_happen_and_takes_an_answer(
+    tmp_path: Path, key: str, *, written: bool
+) -> None:
+    async with ModelServer(Served(calls=(WRITE,)), "That was it.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("write it" + ENTER)
+            shown = await terminal.sees("Allow?")
+            assert "Hermes wants to use write_file" in shown
+            assert "made.txt" in shown
+            assert not (hermes.work / "made.txt").exists()
+            terminal.type("perhaps" + ENTER)
+            await terminal.sees("Please answer y, s or n.")
+            terminal.type(key + ENTER)
+            await terminal.sees("That was it.")
+        assert (hermes.work / "made.txt").exists() is written
+
+
+async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> None:
+    replies = (Served(text="one two three four", chunk=4, delay=0.4), "And the second.")
+    async with ModelServer(*replies) as server:
+        async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("count" + ENTER)
+            await terminal.sees("one")
+            terminal.type("and then" + ENTER)
+            await terminal.sees("1 waiting")
+            await terminal.sees("And the second.")
+        assert texts(server) == ["count", "and then"]
+
+
+async def test_several_lines_are_one_message(tmp_path: Path) -> None:
+    async with ModelServer("first", "second") as server:
+        async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("line one\\" + ENTER + "line two" + ENTER)
+            await terminal.sees("first")
+            terminal.type("\x1b[200~pasted one\npasted two\x1b[201~" + ENTER)
+            await terminal.sees("second")
+        assert texts(server) == ["line one\nline two", "pasted one\npasted two"]
+
+
+async def test_slash_commands(tmp_path: Path) -> None:
+    async with (
+        ModelServer("yes") as server,
+        InstalledHermes(tmp_path, server.url).terminal("--model", "fake-1") as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("/help" + ENTER)
+        await terminal.sees("/quit")
+        terminal.type("/nonsense" + ENTER)
+        await terminal.sees("There is no command /nonsense")
+        terminal.type("is it?" + ENTER)
+        await terminal.sees("28 tokens")
+        terminal.type("/title A talk" + ENTER)
+        await terminal.sees("Title: A talk")
+        terminal.type("/cost" + ENTER)
+        await terminal.sees("1 calls whose price is not known")
+        terminal.type("/status" + ENTER)
+        await terminal.sees("waiting for you")
+        terminal.type("/model other-1" + ENTER)
+        await terminal.sees("openai-compatible other-1")
+        terminal.type("/new" + ENTER)
+        await terminal.sees("Session ", times=2)
+        terminal.type("/resume A talk" + ENTER)
+        await terminal.sees("Session ", times=3)
+        await terminal.sees("is it?", times=2)
+        terminal.type("/quit" + ENTER)
+        assert await terminal.ends() == 0
+
+
+async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
+    async with ModelServer("The answer of before.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("-z", "an old question")
+        async with hermes.terminal("--continue") as terminal:
+            await terminal.sees("The answer of before.")
+            shown = await terminal.sees(READY)
+            assert "Going on with session" in shown
+
+
+async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
+    async with (
+        ModelServer(Served(fault=Fault(status=401, message="the key is wrong")), "Now it works.") as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("hello" + ENTER)
+        await terminal.sees("It failed.")
+        terminal.type("again" + ENTER)
+        await terminal.sees("Now it works.")
+
+
+async def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
+    async with ModelServer("Plain words.", Served(calls=(WRITE,)), "Written.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal(TERM="dumb") as terminal:
+            await terminal.sees("› ")
+            terminal.type("hello\n")
+            await terminal.sees("Plain words.")
+            await terminal.sees("› ", times=2)
+            terminal.type("write it\n")
+            await terminal.sees("Allow?")
+            terminal.type("y\n")
+            await terminal.sees("Written.")
+            terminal.type(CTRL_D)
+            await terminal.sees("hermes --resume")
+            assert await terminal.ends() == 0
+            assert b"\x1b" not in terminal.raw
+        assert (hermes.work / "made.txt").exists()
+
+
+async def test_a_plain_chat_can_be_interrupted(tmp_path: Path) -> None:
+    async with (
+        ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server,
+        InstalledHermes(tmp_path, server.url).terminal(TERM="dumb") as terminal,
+    ):
+        await terminal.sees("› ")
+        terminal.type("count\n")
+        await terminal.sees("one two")
+        terminal.type(CTRL_C)
+        await terminal.sees("Interrupted")
+
+
+async def test_the_text_of_a_model_can_not_drive_the_terminal(tmp_path: Path) -> None:
+    async with (
+        ModelServer("before\x1b]0;owned\x07\x1b[2Jafter") as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("hello" + ENTER)
+        await terminal.sees("after")
+        assert b"\x1b]0;" not in terminal.raw
+        assert b"\x1b[2J" not in terminal.raw
+
+
+async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> None:
+    async with ModelServer(Served(text="Let me.", calls=(WRITE,)), "It is written.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("write it please") as terminal:
+            await terminal.sees("Allow?")
+            terminal.type("y\n")
+            await terminal.sees("It is written.")
+            assert await terminal.ends() == 0
+        assert (hermes.work / "made.txt").exists()
+
+
+async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(tmp_path: Path) -> None:
+    async with (
+        ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server,
+        InstalledHermes(tmp_path, server.url).terminal("please count") as terminal,
+    ):
+        await terminal.sees("one two")
+        terminal.type(CTRL_C)
+        await terminal.sees("hermes --resume")
+        assert await terminal.ends() == 130

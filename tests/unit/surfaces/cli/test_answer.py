@@ -1,0 +1,87 @@
+"""What a one-shot run came to, read from its events."""
+
+from typing import Any
+
+import pytest
+
+from hermes.surfaces.cli.answer import Answer
+
+
+def event(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"agent.{kind}", "session_id": "s", **fields}
+
+
+def seen(*events: dict[str, Any]) -> Answer:
+    answer = Answer("s")
+    for one in events:
+        answer.see(one)
+    return answer
+
+
+DONE = event("turn.ended", reason="done")
+
+
+def test_the_last_reply_without_calls_is_the_answer() -> None:
+    answer = seen(
+        event("message.assistant", text="Let me look.", tool_calls=[{"id": "1"}]),
+        event("message.assistant", text="There it is.\n"),
+        DONE,
+    )
+    assert (answer.text, answer.code) == ("There it is.", 0)
+
+
+def test_a_reply_that_goes_on_is_one_answer() -> None:
+    answer = seen(
+        event("message.assistant", text="It begins "),
+        event("reply.rejected", reason="truncated"),
+        event("message.assistant", text="and ends."),
+        DONE,
+    )
+    assert answer.text == "It begins and ends."
+
+
+def test_a_rejected_reply_is_no_answer() -> None:
+    answer = seen(
+        event("message.assistant", text=" "),
+        event("reply.rejected", reason="empty"),
+        event("turn.ended", reason="failed", detail="empty"),
+    )
+    assert (answer.text, answer.code, answer.detail) == ("", 1, "empty")
+
+
+def test_what_was_streamed_counts_until_the_reply_is_whole() -> None:
+    assert seen(event("message.delta", text="one "), event("message.delta", text="two")).text == "one two"
+
+
+def test_a_retried_reply_begins_anew() -> None:
+    deltas = (event("message.delta", text="void"), event("model.retried", reason="server"))
+    assert seen(*deltas, event("message.delta", text="good")).text == "good"
+
+
+def test_other_sessions_do_not_count() -> None:
+    assert seen({**event("message.delta", text="not ours"), "session_id": "other"}).text == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [("done", 0), ("failed", 1), ("crashed", 1), ("budget", 1), ("refused", 3), ("interrupted", 130)],
+)
+def test_the_exit_code_tells_how_the_turn_ended(reason: str, code: int) -> None:
+    assert seen(event("turn.ended", reason=reason)).code == code
+
+
+def test_without_an_end_it_failed() -> None:
+    assert Answer("s").code == 1
+
+
+def test_a_call_that_nobody_could_approve_is_not_success() -> None:
+    answer = seen(
+        event("approval.requested", call_id="c", name="terminal", summary="run make"),
+        event("approval.answered", call_id="c", answer="deny", by="nobody"),
+        DONE,
+    )
+    assert (answer.denied, answer.code) == (["run make"], 3)
+
+
+def test_a_call_that_a_person_denied_is_their_decision() -> None:
+    assert seen(event("approval.answered", call_id="c", answer="deny", by="cli"), DONE).code == 0

@@ -1,0 +1,60 @@
+"""What a command line without a command means."""
+
+import pytest
+
+from hermes.errors import UsageError
+from hermes.surfaces.cli.question import Question, is_question, parse
+
+COMMANDS = ["config", "doctor", "model", "sessions"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["what is it?"],
+        ["what", "is", "it?"],
+        ["why?"],
+        ["今天天气怎么样"],
+        ["-z", "doctor"],
+        ["-zdoctor"],
+        ["--prompt=doctor"],
+        ["--", "doctor"],
+        ["--json", "hi"],
+        ["--continue"],
+        ["explain", "--json", "this"],
+    ],
+)
+def test_these_are_questions(arguments: list[str]) -> None:
+    assert is_question(arguments, COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [["hello"], ["modle"], ["modle", "list"], ["confg", "set", "x"], ["--unknown"]])
+def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
+    assert not is_question(arguments, COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["what", "is it?"], Question(text="what is it?")),
+        (["-z", "hi", "--json"], Question(text="hi", json=True)),
+        (["--json", "hi there"], Question(text="hi there", json=True)),
+        (["a b", "--model", "m"], Question(text="a b", model="m")),
+        (["--", "--json", "is", "what?"], Question(text="--json is what?")),
+        (["--continue"], Question(resume="last")),
+        (["--resume", "my talk", "go on"], Question(text="go on", resume="my talk")),
+        (["--approvals", "full", "-z", "x"], Question(text="x", approvals="full")),
+        (["--provider", "p", "--cwd", "/work", "--fetch"], Question(provider="p", cwd="/work", fetch=True)),
+    ],
+)
+def test_options_and_question_come_in_any_order(arguments: list[str], expected: Question) -> None:
+    assert parse(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-z", ""], ["-z"], ["-z", "a", "b"], ["--approvals", "some"], ["--resume", "a", "--continue"], ["a b", "--nope"]],
+)
+def test_what_makes_no_sense_is_wrong_usage(arguments: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse(arguments)
