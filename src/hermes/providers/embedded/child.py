@@ -34,11 +34,13 @@ class Reporter:
             self._out.flush()
 
 
-class Cancelled:
-    """Which generation was cancelled last. Ids only grow, so one number is enough."""
+class Work:
+    """What the two threads share: the jobs, whether one runs, and which was cancelled last (ids only grow)."""
 
     def __init__(self) -> None:
-        self.id = 0
+        self.jobs: queue.SimpleQueue[wire.Generate] = queue.SimpleQueue()
+        self.busy = True
+        self.cancelled = 0
 
 
 def main() -> None:
@@ -51,28 +53,33 @@ def main() -> None:
     if first is None:
         return
     load = msgspec.json.decode(first, type=wire.Load)
-    cancelled = Cancelled()
-    jobs: queue.SimpleQueue[wire.Generate] = queue.SimpleQueue()
-    worker = threading.Thread(target=_work, args=(load, jobs, cancelled, reporter), daemon=True)
-    worker.start()
-    _listen(lines, load.idle_seconds, jobs, cancelled)
+    work = Work()
+    threading.Thread(target=_work, args=(load, work, reporter), daemon=True).start()
+    _listen(lines, load.idle_seconds, work, reporter)
     os._exit(0)  # the library's threads have nothing to tidy up, and must not delay the end
 
 
-def _listen(
-    lines: "_Lines", idle_seconds: float, jobs: "queue.SimpleQueue[wire.Generate]", cancelled: Cancelled
-) -> None:
-    """Hands commands to the worker until stdin closes or nothing came for a while."""
+def _listen(lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter) -> None:
+    """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
     decoder = msgspec.json.Decoder(wire.Generate | wire.Cancel)
-    while (line := lines.read(idle_seconds)) is not None:
+    while True:
+        try:
+            line = lines.read(idle_seconds)
+        except TimeoutError:
+            if work.busy or not work.jobs.empty():
+                continue
+            return
+        if line is None:
+            return
         command = decoder.decode(line)
         if isinstance(command, wire.Cancel):
-            cancelled.id = max(cancelled.id, command.id)
+            work.cancelled = max(work.cancelled, command.id)
         else:
-            jobs.put(command)
+            reporter.send(wire.Accepted(id=command.id))
+            work.jobs.put(command)
 
 
-def _work(load: wire.Load, jobs: "queue.SimpleQueue[wire.Generate]", cancelled: Cancelled, reporter: Reporter) -> None:
+def _work(load: wire.Load, work: Work, reporter: Reporter) -> None:
     """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
     try:
         engine = slot.Slot(load, reporter.send)
@@ -80,9 +87,11 @@ def _work(load: wire.Load, jobs: "queue.SimpleQueue[wire.Generate]", cancelled: 
         reporter.send(wire.Failed(reason=error.reason, message=str(error)))
         os._exit(1)
     while True:
-        job = jobs.get()
+        work.busy = False
+        job = work.jobs.get()
+        work.busy = True
         try:
-            reporter.send(engine.generate(job, lambda job=job: cancelled.id >= job.id))
+            reporter.send(engine.generate(job, lambda job=job: work.cancelled >= job.id))
         except BrokenPipeError:
             os._exit(0)
         except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
@@ -97,10 +106,11 @@ class _Lines:
         self._buffer = b""
 
     def read(self, timeout: float | None) -> bytes | None:
-        """The next line; None at the end, or when nothing came in time."""
+        """The next line; None at the end. TimeoutError when nothing came in time."""
         while b"\n" not in self._buffer:
-            ready = select.select([self._fd], (), (), timeout)[0]
-            data = os.read(self._fd, _READ) if ready else b""
+            if not select.select([self._fd], (), (), timeout)[0]:
+                raise TimeoutError
+            data = os.read(self._fd, _READ)
             if not data:
                 return None
             self._buffer += data

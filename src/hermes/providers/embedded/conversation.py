@@ -14,7 +14,7 @@ from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFini
 
 LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
 _HEADER = re.compile(r"\[[^\n]*: (?:lines (\d+)-(\d+) of (\d+)[^\n]*|empty file)\]\n?")
-_FOOTER = re.compile(r"\n?\[[^\n\]]*\b\d+ more lines\b[^\n\]]*\]\s*$")
+_FOOTER = re.compile(r"\[[^\n]*\b\d+ more lines\b[^\n]*\]")
 _ABSENT = re.compile(r"no such|not found|does not exist|doesn't exist|not exist|no file|there is no", re.IGNORECASE)
 
 
@@ -101,7 +101,9 @@ def seen_files(exchange: Exchange) -> dict[str, Seen]:
 def shown(result: str) -> Seen:
     """The file's text in what reading it returned: without the header and the footer that some tools put around it."""
     header = _HEADER.match(result)
-    body = _FOOTER.sub("", result)
+    body, _, last_line = result.rpartition("\n")
+    if _FOOTER.fullmatch(last_line) is None:
+        body = result
     if header is None:
         return Seen(body, body == result)
     first, last, total = (int(number or 0) for number in header.groups())

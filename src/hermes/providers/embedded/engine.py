@@ -17,7 +17,7 @@ import msgspec
 from hermes.errors import ModelError
 from hermes.providers.embedded import wire
 
-_STOP_SECONDS = 0.12  # how long a cancelled generation may take to stop before the child is killed
+_STOP_SECONDS = 0.1  # how long a cancelled generation may take to stop before the child is killed
 _LINE_LIMIT = 1 << 22
 
 
@@ -73,10 +73,11 @@ class Engine:
         """Sends the job; once more to a new child, if the old one had just ended for want of work."""
         child = await self._ready()
         try:
-            await child.send(job)
-        except ConnectionError:
+            await child.accept(job)
+        except (ConnectionError, ModelError):
+            await child.end()
             child = await self._ready()
-            await child.send(job)
+            await child.accept(job)
         return child
 
     async def _ready(self) -> "_Child":
@@ -159,6 +160,16 @@ class _Child:
             raise self._died(code)
         return self._decoder.decode(line)
 
+    async def accept(self, job: wire.Generate) -> None:
+        """Sends a job and waits until it has arrived."""
+        try:
+            await self.send(job)
+            while not isinstance(await self.receive(), wire.Accepted):
+                pass
+        except asyncio.CancelledError:
+            self.kill()  # nobody knows what it is doing now
+            raise
+
     async def stop(self, job: int) -> None:
         """Cancels a generation; kills the child when it does not stop at once."""
         stopped = False
@@ -172,14 +183,18 @@ class _Child:
             pass  # killed below; the next use starts another
         finally:
             if not stopped:
-                await asyncio.shield(self.end())
+                self.kill()  # and not waited for: whoever interrupts is not to wait
 
-    async def end(self) -> None:
-        """Kills it, and waits for that."""
+    def kill(self) -> None:
+        """Ends it at once. `end` waits for that."""
         self._ended = True
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
+
+    async def end(self) -> None:
+        """Kills it, and waits for that."""
+        self.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
         await self._process.wait()

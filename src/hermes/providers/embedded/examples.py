@@ -2,12 +2,7 @@
 
 EXAMPLES: tuple[tuple[str, ...], ...] = (
     ("hello, who are you?", "say Hello! I am Hermes, a small model that runs on your machine and works on your files."),
-    (
-        "what is on the list shop.txt?",
-        "read shop.txt",
-        "result:\nmilk\nrye bread",
-        "say shop.txt lists milk and rye bread.",
-    ),
+    ("open shop.txt", "read shop.txt", "result:\nmilk\nrye bread", "say shop.txt lists milk and rye bread."),
     (
         "which files are here?",
         "list .",
@@ -56,7 +51,7 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "say It is on the list: water the plants.",
     ),
     ("what does old.txt say?", "read old.txt", "error:\nold.txt does not exist.", "say There is no file old.txt."),
-    ("what is the largest ocean?", "say The Pacific Ocean."),
+    ("write me a line about tea", "say A cup of tea, and the day slows down."),
     (
         "half in num.py should divide by 2, correct it",
         "read num.py",
@@ -78,6 +73,14 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "write out.txt:\nred",
         "result:\nCreated out.txt.",
         "say I wrote the first line, red, to out.txt.",
+    ),
+    (
+        "explain the function twice",
+        "find def twice",
+        "result:\nsrc/m.py\n9: def twice(f):",
+        "read src/m.py",
+        "result:\ndef twice(f):\n    f()\n    f()",
+        "say twice in src/m.py calls the function f two times.",
     ),
     ("move a.log into logs", "run mv a.log logs/", "result:\n(nothing)", "say I moved a.log into logs."),
     ("make a folder img", "run mkdir img", "result:\n(nothing)", "say I made the folder img."),

@@ -16,13 +16,14 @@ _FILE = re.compile(
     r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:" + "|".join(_EXTENSIONS.split()) + r")(?![\w/])"
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
 )
+_LOOKED_AT = 2_000  # characters of a request; in long pasted text a name means nothing
 _ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
 _LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
 
 
 def names_file(request: str) -> bool:
     """Whether a request names a file."""
-    return _FILE.search(_ADDRESS.sub(" ", request)) is not None
+    return _FILE.search(_ADDRESS.sub(" ", request[:_LOOKED_AT])) is not None
 
 
 def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
@@ -39,12 +40,18 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
     return Allowed(verbs=verbs, files=seen)
 
 
-def existing(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> Allowed | None:
-    """What is left when `write` named a file that exists: only to change it. None when it is not known to exist."""
+def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]) -> Allowed | None:
+    """What is left when `write` named a file it may not write; None when it may.
+
+    A file that exists can only be changed. A name without an extension that nobody mentioned is no file at all: the
+    model was asked to write something, not to write it to a file.
+    """
     seen = seen_files(exchange)
-    if path not in seen:
-        return None
-    return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+    if path in seen:
+        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+    if not re.search(r"[./]", path) and path.lower() not in exchange.request.lower():
+        return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files)
+    return None
 
 
 def must_look(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> bool:
@@ -52,6 +59,11 @@ def must_look(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> bool:
     if "read" not in verbs:
         return False
     return not any(step.absent for step in exchange.steps if step.action is not None and step.action.path == path)
+
+
+def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
+    say: frozenset[Verb] = frozenset({"say"})
+    return (verbs - {"write"}) | say
 
 
 def _stuck(steps: tuple[Step, ...]) -> bool:

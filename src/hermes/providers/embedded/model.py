@@ -118,7 +118,7 @@ class _Chat:
 
 
 class _Reply:
-    """A reply of the line protocol: one generation, or two when the first named a file that can't be written."""
+    """A reply of the line protocol: one generation, or another when the first named a file that can't be written."""
 
     def __init__(self, model: EmbeddedModel, request: ModelRequest, window: int) -> None:
         self._model = model
@@ -134,7 +134,7 @@ class _Reply:
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
         allowed = guards.allow(self._exchange, self._toolbox.verbs)
-        for _ in range(2):
+        for _ in range(3):
             async with aclosing(self._attempt(allowed)) as events:
                 again: Allowed | None = None
                 async for event in events:
@@ -163,16 +163,22 @@ class _Reply:
                     if more := line[max(len(before), 4) :]:
                         yield TextDelta(more)
                 elif started is None and (action := _begun(line)) is not None:
-                    if action.verb == "write" and not allowed.only_path:
-                        if (instead := guards.existing(action.path, self._exchange, self._toolbox.verbs)) is not None:
-                            yield instead
-                            return
-                        if guards.must_look(action.path, self._exchange, self._toolbox.verbs):
-                            for event in self._look(action.path):
-                                yield event
-                            return
+                    if other := self._instead(action, allowed):
+                        for event in other:
+                            yield event
+                        return
                     started = self._start(action)
                     yield started
+
+    def _instead(self, action: Action, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
+        """What happens instead of what the model began to write; nothing when it may go on."""
+        if action.verb != "write" or allowed.only_path:
+            return ()
+        verbs = self._toolbox.verbs
+        instead = guards.instead_of_write(action.path, self._exchange, allowed, verbs)
+        if instead is not None:
+            return (instead,)
+        return self._look(action.path) if guards.must_look(action.path, self._exchange, verbs) else ()
 
     def _start(self, action: Action) -> ToolCallStarted:
         name, _ = self._toolbox.call(action, _texts(seen_files(self._exchange)))

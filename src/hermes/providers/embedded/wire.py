@@ -56,6 +56,12 @@ class Preparing(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     total: int
 
 
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The job arrived. Said at once, so that a child that was just leaving is told from one that works."""
+
+    id: int
+
+
 class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """More text."""
 
@@ -82,4 +88,4 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 Command: TypeAlias = Load | Generate | Cancel
-Report: TypeAlias = Ready | Preparing | Delta | Done | Failed
+Report: TypeAlias = Ready | Preparing | Accepted | Delta | Done | Failed

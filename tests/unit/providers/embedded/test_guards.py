@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Step
-from hermes.providers.embedded.guards import allow, existing, must_look, names_file
+from hermes.providers.embedded.guards import allow, instead_of_write, must_look, names_file
 from hermes.providers.embedded.lines import VERBS, Action, Verb
 from hermes.schema.messages import ToolCall
 
@@ -80,7 +80,8 @@ def test_a_file_that_exists_can_only_be_changed() -> None:
     allowed = allow(Exchange(request="make n.txt", steps=(there,)), ALL)
     assert allowed.verbs == {"append", "replace", "say"}
     assert list(allowed.files) == ["n.txt"]
-    again = existing("n.txt", Exchange(request="q", steps=(step("read", "n.txt", result="old"),)), ALL)
+    exchange = Exchange(request="q", steps=(step("read", "n.txt", result="old"),))
+    again = instead_of_write("n.txt", exchange, allow(exchange, ALL), ALL)
     assert again is not None
     assert again.verbs == {"append", "replace", "say"}
 
@@ -88,3 +89,21 @@ def test_a_file_that_exists_can_only_be_changed() -> None:
 def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
     binary = step("read", "n.bin", result="n.bin is a binary file.", ok=False, call_id=LOOK_TAG + "1")
     assert allow(Exchange(request="make n.bin", steps=(binary,)), ALL).verbs == {"say"}
+
+
+@pytest.mark.parametrize(
+    ("request_text", "path", "is_file"),
+    [
+        ("write a poem about rain", "rain poem", False),
+        ("write a poem to rain.txt", "rain.txt", True),
+        ("make a Makefile", "Makefile", True),
+        ("put the notes into doc/notes", "doc/notes", True),
+    ],
+)
+def test_what_nobody_called_a_file_is_said_and_not_written(request_text: str, path: str, is_file: bool) -> None:
+    exchange = Exchange(request=request_text)
+    allowed = instead_of_write(path, exchange, allow(exchange, ALL), ALL)
+    assert (allowed is None) == is_file
+    if allowed is not None:
+        assert "write" not in allowed.verbs
+        assert "say" in allowed.verbs

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.providers.embedded import prompt
@@ -36,6 +36,7 @@ def size(turns: tuple[prompt.ChatTurn, ...]) -> int:
     return sum(len(turn.content) for turn in turns)
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE, max_size=12), st.sampled_from([5000, 2500, 1200]))
 def test_messages_of_any_size_fit_the_window(messages: list[Message], window: int) -> None:
     exchanges = read_messages(messages, BOX)
