@@ -1,5 +1,6 @@
 """The local models that tests may use: `nano` is fetched once, `base` is used only if it is in the cache already."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -13,7 +14,8 @@ FOLDER = models_folder(os.environ, Path.home())
 
 def need_nano() -> Path:
     """The cache folder with nano in it. Where it can't be had the test is skipped; in CI that is a failure."""
-    pytest.importorskip("xllamacpp", reason="the engine xllamacpp is not installed") if not in_ci() else None
+    if importlib.util.find_spec("xllamacpp") is None:
+        missing("the engine xllamacpp is not installed")
     try:
         list(fetch(CATALOGUE["nano"], FOLDER))
     except ModelError as error:

@@ -14,6 +14,9 @@ import msgspec
 Verb: TypeAlias = Literal["read", "list", "find", "write", "append", "replace", "run", "todo", "say"]
 VERBS: tuple[Verb, ...] = ("read", "list", "find", "write", "append", "replace", "run", "todo", "say")
 ARROW = " => "
+_LONGEST: dict[str, int] = {"say": 2_400, "replace": 1_000, "append": 2_400}
+_TAIL = 240  # characters that must repeat before it counts
+_PERIOD = 60
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,3 +87,14 @@ def _unfenced(path: str, text: str) -> str:
     if path.strip().endswith(".md") or not first.startswith("```") or not body.endswith("```"):
         return text
     return body.removesuffix("```")
+
+
+def runs_away(line: str) -> bool:
+    """Whether a reply only repeats itself, or is longer than its verb ever needs: small models do not always end."""
+    if len(line) > _LONGEST.get(line.partition(" ")[0], len(line)):
+        return True
+    tail = line[-_TAIL:]
+    if len(tail) < _TAIL or not tail.strip():
+        return False
+    period = (tail + tail).find(tail[:_PERIOD], 1)
+    return period <= _PERIOD and all(tail[at] == tail[at - period] for at in range(period, _TAIL))

@@ -11,7 +11,7 @@ from hermes.errors import ModelError
 from hermes.providers.embedded import grammar, guards, prompt, wire
 from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Seen, read_messages, seen_files, todo_items
 from hermes.providers.embedded.grammar import Allowed
-from hermes.providers.embedded.lines import Action, NotALine, parse_line
+from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_away
 from hermes.providers.embedded.verbs import Toolbox
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, TextDelta, ToolCallStarted
@@ -126,7 +126,12 @@ class _Reply:
         self._limit = request.max_output_tokens
         self._toolbox = Toolbox(request.tools)
         self._exchanges = read_messages(request.messages, self._toolbox)
-        self._usage = Usage(cost_usd=0.0)
+        self._tokens = 0
+
+    @property
+    def _usage(self) -> Usage:
+        """What was generated so far, when the engine could not say how much it read."""
+        return Usage(output_tokens=self._tokens, cost_usd=0.0)
 
     @property
     def _exchange(self) -> Exchange:
@@ -153,22 +158,35 @@ class _Reply:
         rules = grammar.build(allowed)
         line = ""
         started: ToolCallStarted | None = None
+        end: tuple[ModelEvent | Allowed, ...] = ()
         async with aclosing(self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)) as reports:
             async for report in reports:
                 if isinstance(report, wire.Done):
-                    yield self._finish(line, report, started, allowed)
-                    return
+                    end = self._finish(line, report, started, allowed)
+                    break
+                self._tokens += 1
                 before, line = line, line + report.text
                 if line.startswith("say "):
                     if more := line[max(len(before), 4) :]:
                         yield TextDelta(more)
                 elif started is None and (action := _begun(line)) is not None:
-                    if other := self._instead(action, allowed):
-                        for event in other:
-                            yield event
-                        return
+                    if end := self._instead(action, allowed):
+                        break
                     started = self._start(action)
                     yield started
+                if runs_away(line):
+                    end = self._run_away(line)
+                    break
+        for event in end:  # after the engine is free again
+            yield event
+
+    def _run_away(self, line: str) -> tuple[ModelEvent, ...]:
+        """Ends a reply that would not end. Half a call is no call."""
+        if line.startswith("say "):
+            note = " [stopped here: the reply did not end by itself]"
+            return TextDelta(note), self._model.finished(self._usage, text=line[4:] + note)
+        text = "I began to repeat myself while writing this, so nothing of it was done."
+        return TextDelta(text), self._model.finished(self._usage, text=text)
 
     def _instead(self, action: Action, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
         """What happens instead of what the model began to write; nothing when it may go on."""
@@ -193,11 +211,13 @@ class _Reply:
             self._model.finished(self._usage, calls=(call,), finish="tool_calls"),
         )
 
-    def _finish(self, line: str, done: wire.Done, started: ToolCallStarted | None, allowed: Allowed) -> Finished:
-        usage = _usage(done)
+    def _finish(
+        self, line: str, done: wire.Done, started: ToolCallStarted | None, allowed: Allowed
+    ) -> tuple[ModelEvent, ...]:
+        usage = msgspec.structs.replace(_usage(done), output_tokens=max(done.output_tokens, self._tokens))
         cut = done.finish == "length"
         if line.startswith("say "):
-            return self._model.finished(usage, text=line[4:], finish="length" if cut else "stop")
+            return (self._model.finished(usage, text=line[4:], finish="length" if cut else "stop"),)
         seen = _texts(seen_files(self._exchange))
         try:
             action = parse_line(line, _texts(allowed.files))
@@ -206,10 +226,10 @@ class _Reply:
             action = None
         if cut or action is None:
             text = "I ran out of room before this was complete, so nothing of it was done."
-            return self._model.finished(usage, text=text, finish="length")
+            return (TextDelta(text), self._model.finished(usage, text=text, finish="length"))
         name, arguments = self._toolbox.call(action, seen, todo_items(self._exchanges, self._toolbox))
         call = ToolCall(id=started.id if started else self._model.new_call_id(), name=name, arguments=arguments)
-        return self._model.finished(usage, calls=(call,), finish="tool_calls")
+        return (self._model.finished(usage, calls=(call,), finish="tool_calls"),)
 
 
 def _begun(line: str) -> Action | None:

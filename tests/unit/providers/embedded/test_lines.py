@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.providers.embedded.lines import Action, NotALine, parse_line, write_line
+from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_away, write_line
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ def test_anything_else_is_not_a_line(line: str) -> None:
 def test_fences_around_a_file_are_taken_off_except_in_markdown() -> None:
     assert parse_line("write a.py:\n```python\nx = 1\n```", {}).text == "x = 1\n"
     assert parse_line("write a.md:\n```python\nx = 1\n```", {}).text == "```python\nx = 1\n```"
+
+
+def test_a_reply_that_only_repeats_itself_runs_away() -> None:
+    assert runs_away("append n.txt:\n" + "12\n97\n" * 60)
+    assert runs_away("say " + "and so on, " * 40)
+    assert runs_away("replace n.txt: a => " + "".join(map(str, range(600))))
+    code = "".join(f"def f{n}(x):\n    return x + {n}\n\n" for n in range(90))
+    assert not runs_away("write n.py:\n" + code)
+    assert not runs_away("say Short.")

@@ -144,3 +144,14 @@ async def test_the_last_answer_after_six_calls_is_told_so() -> None:
     await reply(engine, *messages)
     assert engine.grammars[0].startswith("root ::= say\n")
     assert "no more actions" in engine.turns[0][-1].content
+
+
+async def test_a_reply_that_does_not_end_is_ended() -> None:
+    events, message = await reply(ScriptedEngine("say " + "tick tock " * 300), UserMessage(text="hi"))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == message.text
+    assert message.text.endswith("[stopped here: the reply did not end by itself]")
+    assert len(message.text) < 400
+    messages = (UserMessage(text="grow n.txt"), *looked("n.txt", "1\n", ok=True, call_id="c"))
+    _, message = await reply(ScriptedEngine("append n.txt:\n" + "1\n2\n" * 300), *messages)
+    assert message.tool_calls == ()
+    assert "nothing of it was done" in message.text
