@@ -14,7 +14,7 @@ Role: TypeAlias = Literal["user", "assistant", "tool"]
 ENVELOPE_FIELDS = ("type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq")
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Base of every event. `sensitive` names fields that may hold secrets or private text."""
 
     topic: ClassVar[str] = ""

@@ -10,7 +10,7 @@ from hermes.schema.event import Event, Role
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refused", "interrupted"]
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A call as the model wrote it: `arguments` is the raw JSON text, never repaired."""
 
     id: str
@@ -18,14 +18,14 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
+class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A picture by reference: `source` is a file path or an https address."""
 
     source: str
     media_type: str
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens and money of one model call, as the provider counted them; `cost_usd` is None for an unknown price.
 
     `input_tokens` is everything that was read, cached or not; `output_tokens` everything written, thinking included.

@@ -63,13 +63,17 @@ class Database:
 
     def write(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` in a write transaction and returns once the result is on disk."""
+        self._refuse_after_fork()
+        if not self._tasks and self._writing.acquire(blocking=False):
+            try:
+                return self._write_alone(job)
+            finally:
+                self._writing.release()
+                self._wake()
         future = self._enqueue(job)
         while not future.done() and self._commit_waiting():
             pass  # nothing was waiting: another thread took it along and is about to say how it went
-        self._written = time.monotonic()
-        if self._asleep:
-            self._asleep = False
-            self._bell.put(True)
+        self._wake()
         return future.result()
 
     def read(self, job: Callable[[apsw.Connection], T]) -> T:
@@ -118,6 +122,24 @@ class Database:
             self._tasks.append((job, future))  # type: ignore[arg-type]
         return future
 
+    def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
+        """The usual case: nobody else writes just now, so nobody has to be told."""
+        if self._closed:
+            raise StoreError("the session log is closed")
+        try:
+            with in_our_words(self.path), self._writer_transaction():
+                return job(self._writer)
+        except StoreDamaged as error:
+            self._note_damage(error)
+            raise
+
+    def _wake(self) -> None:
+        """Lets the thread know that there may be something to index."""
+        self._written = time.monotonic()
+        if self._asleep:
+            self._asleep = False
+            self._bell.put(True)
+
     def _run(self) -> None:
         pause: float | None = _IDLE
         ringing = True
@@ -160,6 +182,10 @@ class Database:
         """One transaction for the whole batch. Nothing is acknowledged before COMMIT has returned."""
         try:
             with in_our_words(self.path), self._writer_transaction():
+                if (
+                    len(batch) == 1
+                ):  # alone in its transaction, a job needs no savepoint, which costs a copy of each page
+                    return [(batch[0][1], batch[0][0](self._writer), None)]
                 return [(future, *_attempt(self._writer, job, self.path)) for job, future in batch]
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for these writes
             if len(batch) > 1 and only_the_index(error.__cause__):
