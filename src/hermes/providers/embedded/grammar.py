@@ -18,12 +18,15 @@ _MAX_UNITS = 600  # of one file: beyond it the grammar costs more than it helps
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """What the next reply may be. `files` are those that `replace` may change, and `append` if they were seen whole.
 
-    With `only_path`, `write` is for that file alone.
+    `write` is for `only_path` alone, if that is set. With `look`, it only names its file, so that we can look whether
+    it exists; the files in `absent` are known not to, and are written at once.
     """
 
     verbs: frozenset[Verb]
     files: Mapping[str, Seen] = {}
     only_path: str = ""
+    look: bool = False
+    absent: tuple[str, ...] = ()
 
 
 def build(allowed: Allowed) -> str:
@@ -41,7 +44,7 @@ def build(allowed: Allowed) -> str:
         "run": '"run " inline',
         "todo": '"todo " inline',
         "say": '"say " text',
-        "write": f'"write " {quote(allowed.only_path) if allowed.only_path else "path"} ":\\n" body',
+        "write": _write(allowed),
     }
     if allowed.files:
         if names := " | ".join(quote(path) for path, seen in allowed.files.items() if seen.whole):
@@ -51,6 +54,15 @@ def build(allowed: Allowed) -> str:
     rules |= {verb: lines[verb] for verb in chosen}
     root = " | ".join(chosen)
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {rule}" for name, rule in rules.items())]) + "\n"
+
+
+def _write(allowed: Allowed) -> str:
+    if allowed.only_path:
+        return f'"write " {quote(allowed.only_path)} ":\\n" body'
+    if not allowed.look:
+        return '"write " path ":\\n" body'
+    known = " | ".join(quote(path) for path in allowed.absent)
+    return '"write " path ":"' + (f' | "write " ({known}) ":\\n" body' if known else "")
 
 
 def quote(text: str) -> str:

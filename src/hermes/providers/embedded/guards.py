@@ -37,7 +37,8 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
         return _after_look(last, verbs, seen)
     if not steps and names_file(exchange.request) and verbs & _LOOKING:
         verbs -= {"say"}
-    return Allowed(verbs=verbs, files=seen)
+    absent = tuple(step.action.path for step in steps if step.action is not None and step.absent)
+    return Allowed(verbs=verbs, files=seen, look="read" in verbs, absent=tuple(dict.fromkeys(absent)))
 
 
 def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]) -> Allowed | None:
@@ -52,13 +53,6 @@ def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: fro
     if not re.search(r"[./]", path) and path.lower() not in exchange.request.lower():
         return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files)
     return None
-
-
-def must_look(path: str, exchange: Exchange, verbs: frozenset[Verb]) -> bool:
-    """Whether a `write` has to wait until we know that its file does not exist yet."""
-    if "read" not in verbs:
-        return False
-    return not any(step.absent for step in exchange.steps if step.action is not None and step.action.path == path)
 
 
 def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:

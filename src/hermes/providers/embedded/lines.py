@@ -56,6 +56,8 @@ def parse_line(line: str, seen: Mapping[str, str]) -> Action:
             return Action(verb=verb, path=rest.strip())
         case "write" | "append":
             path, colon, text = rest.partition(":\n")
+            if verb == "write" and rest.endswith(":") and not colon:
+                return Action(verb="write", path=rest[:-1].strip())
             if not colon:
                 raise NotALine(line)
             return Action(verb=verb, path=path.strip(), text=_unfenced(path, text))

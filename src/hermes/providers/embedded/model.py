@@ -170,8 +170,6 @@ class _Reply:
                     if more := line[max(len(before), 4) :]:
                         yield TextDelta(more)
                 elif started is None and (action := _begun(line)) is not None:
-                    if end := self._instead(action, allowed):
-                        break
                     started = self._start(action)
                     yield started
                 if runs_away(line):
@@ -188,15 +186,10 @@ class _Reply:
         text = "I began to repeat myself while writing this, so nothing of it was done."
         return TextDelta(text), self._model.finished(self._usage, text=text)
 
-    def _instead(self, action: Action, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
-        """What happens instead of what the model began to write; nothing when it may go on."""
-        if action.verb != "write" or allowed.only_path:
-            return ()
-        verbs = self._toolbox.verbs
-        instead = guards.instead_of_write(action.path, self._exchange, allowed, verbs)
-        if instead is not None:
-            return (instead,)
-        return self._look(action.path) if guards.must_look(action.path, self._exchange, verbs) else ()
+    def _named(self, path: str, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
+        """The model named a file to write: it may not, or we look first whether it exists."""
+        instead = guards.instead_of_write(path, self._exchange, allowed, self._toolbox.verbs)
+        return (instead,) if instead is not None else self._look(path)
 
     def _start(self, action: Action) -> ToolCallStarted:
         name, _ = self._toolbox.call(action, _texts(seen_files(self._exchange)))
@@ -213,7 +206,7 @@ class _Reply:
 
     def _finish(
         self, line: str, done: wire.Done, started: ToolCallStarted | None, allowed: Allowed
-    ) -> tuple[ModelEvent, ...]:
+    ) -> tuple[ModelEvent | Allowed, ...]:
         usage = msgspec.structs.replace(_usage(done), output_tokens=max(done.output_tokens, self._tokens))
         cut = done.finish == "length"
         if line.startswith("say "):
@@ -227,6 +220,8 @@ class _Reply:
         if cut or action is None:
             text = "I ran out of room before this was complete, so nothing of it was done."
             return (TextDelta(text), self._model.finished(usage, text=text, finish="length"))
+        if action.verb == "write" and allowed.look and not action.text:
+            return self._named(action.path, allowed)
         name, arguments = self._toolbox.call(action, seen, todo_items(self._exchanges, self._toolbox))
         call = ToolCall(id=started.id if started else self._model.new_call_id(), name=name, arguments=arguments)
         return (self._model.finished(usage, calls=(call,), finish="tool_calls"),)

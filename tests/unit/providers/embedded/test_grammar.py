@@ -84,7 +84,8 @@ FILES = st.dictionaries(
 @given(FILES, st.sets(st.sampled_from(VERBS), min_size=1), st.data())
 def test_every_allowed_line_parses_back(files: dict[str, Seen], verbs: set[Verb], data: st.DataObject) -> None:
     chosen: frozenset[Verb] = frozenset({*verbs, "say"})
-    line = Sampler(build(Allowed(verbs=chosen, files=files)), data.draw).sample()
+    allowed = Allowed(verbs=chosen, files=files, look=data.draw(st.booleans()), absent=("new.txt",))
+    line = Sampler(build(allowed), data.draw).sample()
     texts = {path: seen.text for path, seen in files.items()}
 
     action = parse_line(line, texts)
@@ -118,3 +119,8 @@ def test_a_file_seen_in_part_can_be_changed_but_not_appended_to() -> None:
 def test_write_can_be_bound_to_one_file() -> None:
     grammar = build(Allowed(verbs=frozenset({"write"}), only_path="new.txt"))
     assert 'write ::= "write " "new.txt" ":\\n" body' in grammar.splitlines()
+
+
+def test_a_write_that_must_look_only_names_its_file() -> None:
+    grammar = build(Allowed(verbs=frozenset({"write"}), look=True, absent=("new.txt",)))
+    assert 'write ::= "write " path ":" | "write " ("new.txt") ":\\n" body' in grammar.splitlines()

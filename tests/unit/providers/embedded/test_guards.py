@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Step
-from hermes.providers.embedded.guards import allow, instead_of_write, must_look, names_file
+from hermes.providers.embedded.guards import allow, instead_of_write, names_file
 from hermes.providers.embedded.lines import VERBS, Action, Verb
 from hermes.schema.messages import ToolCall
 
@@ -66,13 +66,17 @@ def test_six_calls_leave_only_say() -> None:
 
 
 def test_a_file_is_written_only_after_we_know_that_it_is_new() -> None:
-    request = Exchange(request="make n.txt")
-    assert must_look("n.txt", request, ALL)
+    assert allow(Exchange(request="make n.txt"), ALL).look
+    assert not allow(Exchange(request="make n.txt"), ALL - {"read"}).look
     absent = step("read", "n.txt", result="n.txt does not exist.", ok=False, call_id=LOOK_TAG + "1")
     known = Exchange(request="make n.txt", steps=(absent,))
-    assert not must_look("n.txt", known, ALL)
     allowed = allow(known, ALL)
     assert (allowed.verbs, allowed.only_path) == ({"write"}, "n.txt")
+
+
+def test_a_file_that_the_model_found_absent_is_written_at_once() -> None:
+    own = step("read", "n.txt", result="n.txt does not exist.", ok=False)
+    assert allow(Exchange(request="make n.txt", steps=(own,)), ALL).absent == ("n.txt",)
 
 
 def test_a_file_that_exists_can_only_be_changed() -> None:

@@ -73,7 +73,7 @@ async def test_a_line_is_an_ordinary_tool_call() -> None:
 
 
 async def test_a_write_first_looks_whether_the_file_exists() -> None:
-    engine = ScriptedEngine("write n.txt:\nhello")
+    engine = ScriptedEngine("write n.txt:")
     _, message = await reply(engine, UserMessage(text="make n.txt"))
     (look,) = message.tool_calls
     assert (look.name, look.id) == ("read_file", "look-1")
@@ -95,7 +95,7 @@ async def test_a_write_onto_an_existing_file_comes_back() -> None:
 
 
 async def test_a_write_onto_a_file_that_was_read_is_generated_again() -> None:
-    engine = ScriptedEngine("write n.txt:\nhello", "replace n.txt: old => new")
+    engine = ScriptedEngine("write n.txt:", "replace n.txt: old => new")
     messages = (UserMessage(text="change n.txt"), *looked("n.txt", "old\n", ok=True, call_id="c"))
     _, message = await reply(engine, *messages)
     assert message.tool_calls[0].arguments == '{"path":"n.txt","old_text":"old","new_text":"new"}'
