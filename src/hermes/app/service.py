@@ -4,13 +4,14 @@ When `submit` returns, the words are on disk; the turn that answers them belongs
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
 from hermes.app.runner import Runner, Workshop
-from hermes.errors import HermesError
+from hermes.errors import HermesError, LeaseLost
 from hermes.schema.events import ApprovalAnswered, InterruptRequested, TurnEnded
 from hermes.schema.messages import Image, UserMessage
 
@@ -36,7 +37,7 @@ class SessionService:
         """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
         message = UserMessage(text=text, images=images, delivery=kind)
-        cursor = await self._accept(session, message)
+        cursor = await self._record(session, message)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
         self._start(session)
@@ -100,20 +101,18 @@ class SessionService:
         for task in list(self._tasks.values()):
             task.cancel()
 
-    async def _accept(self, session: str, message: UserMessage) -> tuple[int, int]:
+    async def _record(
+        self, session: str, event: UserMessage | InterruptRequested | ApprovalAnswered
+    ) -> tuple[int, int]:
+        """Writes the event, through the runner while it has the session. Returns its cursor."""
         runner = self._runners.get(session)
-        if runner and runner.journal:
-            (seq,) = await runner.journal.record(message)
-            return runner.journal.epoch, seq
-        (row,) = await asyncio.to_thread(self._app.record, session, message)
+        journal = runner.journal if runner else None
+        if journal is not None:
+            with contextlib.suppress(LeaseLost):  # the turn ended at this very moment: written without it, then
+                (seq,) = await journal.record(event)
+                return journal.epoch, seq
+        (row,) = await asyncio.to_thread(self._app.record, session, event)
         return row.epoch, row.seq
-
-    async def _record(self, session: str, event: InterruptRequested | ApprovalAnswered) -> None:
-        runner = self._runners.get(session)
-        if runner and runner.journal:
-            await runner.journal.record(event)
-        else:
-            await asyncio.to_thread(self._app.record, session, event)
 
     def _start(self, session: str) -> None:
         """Sees to it that a runner looks at the session after this moment."""
