@@ -41,6 +41,8 @@ def config_page() -> str:
     lines += ["", "## Other environment variables", "", "| variable | |", "|---|---|"]
     lines += ["| `HERMES_HOME` | The folder where Hermes keeps everything of one user. |"]
     lines += ["| `HERMES_DEBUG` | `1` prints the traceback of an unexpected error. |"]
+    lines += ["| `HERMES_FETCH` | `1` downloads the local model without asking. |"]
+    lines += ["| `HERMES_CACHE` | Where downloaded models are kept; the user's cache folder otherwise. |"]
     lines += ["| `NO_COLOR` | Any value turns colour off while `display.color` is `auto`. |"]
     lines += ["| `VISUAL`, `EDITOR` | The editor that `hermes config edit` opens. |"]
     return "\n".join(lines) + "\n"

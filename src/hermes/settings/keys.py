@@ -12,7 +12,7 @@ from hermes.errors import SettingsError
 from hermes.settings.sections import Settings
 
 # Variables of Hermes that are not settings.
-OTHER_VARIABLES = ("HERMES_HOME", "HERMES_DEBUG")
+OTHER_VARIABLES = ("HERMES_HOME", "HERMES_DEBUG", "HERMES_FETCH", "HERMES_CACHE")
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}

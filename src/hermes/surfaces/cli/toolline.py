@@ -8,6 +8,8 @@ import msgspec
 from hermes.surfaces.cli.sessions_text import cut, one_line, width
 from hermes.surfaces.cli.style import Style
 
+_BULKY = {"content", "old_text", "new_text", "items"}  # arguments that say more than a line can show
+
 
 class Marks(msgspec.Struct, frozen=True):
     """The signs in front of a line."""
@@ -76,7 +78,8 @@ def _label(name: str, arguments: str) -> str:
         values = msgspec.json.decode(arguments or "{}")
     except msgspec.DecodeError:
         return one_line(f"{name} {arguments}")
-    shown = [_shown(value) for value in values.values()] if isinstance(values, dict) else [str(values)]
+    named = values.items() if isinstance(values, dict) else [("", values)]
+    shown = [_shown(value) for name, value in named if name not in _BULKY]
     return one_line(" ".join([name, *filter(None, shown)]))
 
 

@@ -26,7 +26,7 @@ def test_a_failure_shows_its_first_words() -> None:
 
 
 def test_arguments_of_many_lines_and_broken_ones_stay_on_one_line() -> None:
-    assert line('{"content": "a\\nb"}') == "✓ terminal a … 2.5 s"
+    assert line('{"command": "a\\nb", "content": "long"}') == "✓ terminal a … 2.5 s"
     assert line("{broken\x1b[2J") == "✓ terminal {broken\\x1b[2J 2.5 s"
 
 

@@ -1,0 +1,144 @@
+"""`hermes model`, `hermes setup` and `hermes usage` as a user runs them."""
+
+import json
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served
+
+KEY = "sk-test-secret-1234567890abcdef"
+
+
+async def test_the_list_shows_providers_prices_and_keys(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    listed = json.loads((await hermes.run("model", "list", "--json", ANTHROPIC_API_KEY=KEY)).out)["models"]
+    found = {one["provider"]: one for one in listed}
+    assert found["anthropic"]["key_set"]
+    assert found["anthropic"]["current"]
+    assert found["anthropic"]["output_price"] > 0
+    assert not found["openai"]["key_set"]
+    shown = await hermes.run("model", ANTHROPIC_API_KEY=KEY)
+    assert "anthropic" in shown.out
+    assert KEY not in shown.out + shown.err
+
+
+async def test_a_picked_model_answers_from_then_on(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    done = await hermes.run("model", "pick", "anthropic:claude-opus-5", ANTHROPIC_API_KEY=KEY)
+    assert done.code == 0
+    shown = json.loads((await hermes.run("model", "show", "--json", ANTHROPIC_API_KEY=KEY)).out)
+    assert (shown["provider"], shown["model"]) == ("anthropic", "claude-opus-5")
+    await hermes.run("model", "pick", "openrouter/z-ai/glm-5")
+    assert (await hermes.run("config", "get", "model.default")).out == "z-ai/glm-5\n"
+
+
+async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
+    done = await InstalledHermes(tmp_path).run("model", "pick")
+    assert done.code == 2
+    assert "hermes model pick PROVIDER:MODEL" in done.err
+
+
+async def test_a_service_of_ones_own_is_added_and_asked(tmp_path: Path) -> None:
+    async with ModelServer("From the lab.") as server:
+        hermes = InstalledHermes(tmp_path)
+        done = await hermes.run("model", "add", "lab", "--base-url", server.url, "--model", "lab-1")
+        assert done.code == 0
+        assert (await hermes.run("-z", "hi")).out == "From the lab.\n"
+        assert msgspec.json.decode(server.posts[0].body)["model"] == "lab-1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("add", "nonsense"), "There is no local model"),
+        (("add", "Lab!", "--base-url", "http://x/v1"), "can't be a provider's name"),
+        (("add", "lab", "--base-url", "lab:8000"), "can't be called"),
+        (("add", "lab", "--base-url", "http://x/v1", "--key-env", KEY), "not a key"),
+        (("add", "lab", "--model", "x"), "--base-url is missing"),
+    ],
+)
+async def test_what_can_not_be_added(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    hermes = InstalledHermes(tmp_path)
+    done = await hermes.run("model", *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert KEY not in done.err
+    assert not (hermes.home / "config.yaml").exists()
+
+
+async def test_a_file_that_is_no_gguf_is_not_added(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    (hermes.work / "model.gguf").write_bytes(b"not a model")
+    done = await hermes.run("model", "add", "./model.gguf")
+    assert done.code == 1
+    assert "is not a GGUF file" in done.err
+
+
+async def test_a_gguf_file_is_registered(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    path = hermes.work / "my.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    assert (await hermes.run("model", "add", "my.gguf")).code == 0
+    shown = json.loads((await hermes.run("model", "show", "--json")).out)
+    assert (shown["provider"], shown["model"]) == ("embedded", str(path))
+
+
+async def test_the_tasks_are_run_and_counted(tmp_path: Path) -> None:
+    async with ModelServer("I don't know.", repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        score = json.loads((await hermes.run("model", "test", "fake-1", "--kind", "answer", "--json")).out)
+        assert score["total"] == len(score["tasks"]) >= 5
+        assert score["passed"] == sum(task["passed"] for task in score["tasks"])
+        shown = await hermes.run("model", "test", "fake-1", "--kind", "choose")
+        assert "choose a tool" in shown.out
+        assert "in all" in shown.out
+
+
+async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> None:
+    async with ModelServer("ok", "Set up.") as server:
+        hermes = InstalledHermes(tmp_path)
+        arguments = ("setup", "--base-url", server.url, "--model", "own-1", "--key-env", "OWN_API_KEY")
+        done = await hermes.run(*arguments, stdin=KEY + "\n")
+        assert done.code == 0
+        assert "it answers" in done.out
+        assert KEY not in done.out + done.err
+        assert stat.S_IMODE((hermes.home / ".env").stat().st_mode) == 0o600
+        assert KEY not in (hermes.home / "config.yaml").read_text()
+        assert (await hermes.run("-z", "hi")).out == "Set up.\n"
+        assert server.posts[1].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_setup_that_fails_changes_nothing(tmp_path: Path) -> None:
+    async with ModelServer(Served(fault=Fault(status=401, message="no such key"))) as server:
+        hermes = InstalledHermes(tmp_path)
+        done = await hermes.run("setup", "--base-url", server.url, "--model", "own-1")
+        assert done.code == 1
+        assert "Nothing was changed" in done.err
+        assert not (hermes.home / "config.yaml").exists()
+
+
+async def test_setup_without_a_terminal_says_what_to_give(tmp_path: Path) -> None:
+    done = await InstalledHermes(tmp_path).run("setup")
+    assert done.code == 2
+    assert "hermes setup --local --fetch" in done.err
+
+
+async def test_usage_counts_tokens_and_names_unknown_prices(tmp_path: Path) -> None:
+    async with ModelServer("one", "two") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        assert "No model was asked" in (await hermes.run("usage")).out
+        await hermes.run("--model", "claude-opus-5", "-z", "hi")
+        await hermes.run("--model", "mystery-1", "-z", "hi")
+        total = json.loads((await hermes.run("usage", "--json")).out)["total"]
+        assert (total["calls"], total["input_tokens"], total["output_tokens"]) == (2, 40, 16)
+        assert total["unpriced_calls"] == 1
+        assert total["cost_usd"] > 0
+        shown = (await hermes.run("usage", "--days", "1")).out
+        assert "total" in shown
+        assert "mystery-1" in shown.rpartition("is not known")[2]
+        assert json.loads((await hermes.run("usage", "--session", "last", "--json")).out)["total"]["calls"] == 1
