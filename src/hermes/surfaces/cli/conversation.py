@@ -125,6 +125,8 @@ class Chat:
 
     def quit(self) -> None:
         """Leaves; what runs is interrupted and saved."""
+        if self._following is not None:
+            self.view.say("Stopping ...")
         self.screen.leave()
 
     async def change_session(self, name: str) -> None:

@@ -49,7 +49,7 @@ def print_list(provider: str, *, as_json: bool) -> int:
     for line in lines_of(listed, screen):
         print(line)
     if not provider:
-        print(screen.style.dim("\n* answers now. More of one provider: hermes model list PROVIDER"))
+        print(screen.style.dim("\n* answers now.\nMore of one: hermes model list PROVIDER"))
     return 0
 
 

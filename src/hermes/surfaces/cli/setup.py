@@ -17,7 +17,8 @@ from hermes.surfaces.cli.message import say
 from hermes.surfaces.cli.model import set_model
 from hermes.surfaces.cli.model_add import add_service, check_service
 from hermes.surfaces.cli.model_list import ask_line
-from hermes.surfaces.cli.style import stdout_style
+from hermes.surfaces.cli.sessions_text import wrap
+from hermes.surfaces.cli.style import stdout_style, terminal_width
 from hermes.surfaces.cli.weights import have_weights
 
 _HOW = """\
@@ -25,6 +26,11 @@ Without a terminal, say what to set up:
   hermes setup --local --fetch
   hermes setup --provider anthropic < file-with-the-key
   hermes setup --base-url http://localhost:8000/v1 --model NAME [--key-env NAME]"""
+_CHOICES = (
+    "the local model: no key, nothing leaves this machine; for simple file tasks",
+    "a provider such as Anthropic, OpenAI, OpenRouter or DeepSeek, with your key",
+    "a server of your own: Ollama, vLLM, LM Studio, or any address",
+)
 _OWN = "own"
 
 
@@ -87,9 +93,11 @@ def _from_person() -> Plan:
     if not sys.stdin.isatty():
         raise UsageError("Nobody is here to answer.", hint=_HOW)
     print("What should answer?")
-    print("  1  the local model: no key, nothing leaves this machine; for simple file tasks")
-    print("  2  a provider such as Anthropic, OpenAI, OpenRouter or DeepSeek, with your key")
-    print("  3  a server of your own: Ollama, vLLM, LM Studio, or any address")
+    for number, text in enumerate(_CHOICES, 1):
+        first, *rest = wrap(text, max(20, terminal_width() - 6))
+        print(f"  {number}  {first}")
+        for line in rest:
+            print(f"     {line}")
     match ask_line("1, 2 or 3? [1] "):
         case "" | "1":
             return Plan(provider=EMBEDDED)
@@ -167,7 +175,7 @@ def _as_settings(plan: Plan) -> tuple[Settings, Secrets]:
     home = find_home()
     settings, file = load(home=home), {plan.key_variable: plan.key} if plan.key else {}
     model = msgspec.structs.replace(
-        settings.model, provider=plan.provider, default=plan.model, base_url="", fallback=()
+        settings.model, provider=plan.provider, default=plan.model, base_url="", fallback=(), max_attempts=1
     )
     custom = dict(settings.custom_providers)
     if plan.base_url:
