@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import stat
+import sys
 from pathlib import Path
 
 import msgspec
@@ -203,6 +204,26 @@ async def test_resume_goes_on_in_the_same_session(tmp_path: Path) -> None:
         ]
         assert (await hermes.run("--resume", "first question", "-z", "by its title")).out == "fourth answer\n"
         assert first in (await hermes.run("sessions", "list", "--json")).out
+
+
+async def test_one_answer_loads_no_editor_and_no_other_command(tmp_path: Path) -> None:
+    code = "import sys; from hermes.surfaces.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    async with ModelServer("hi") as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, "-z", "hi",
+            env=InstalledHermes(tmp_path, server.url).environ(), stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+    loaded = set(out.decode().split())
+    assert "hermes.surfaces.cli.ask" in loaded
+    assert not loaded & {
+        "prompt_toolkit",
+        "rich",
+        "ruamel.yaml",
+        "hermes.surfaces.cli.chat",
+        "hermes.surfaces.cli.model",
+    }
 
 
 async def test_there_may_be_nothing_to_resume(tmp_path: Path) -> None:
