@@ -43,6 +43,11 @@ def appended(action: Action, held: str) -> dict[str, Any]:
 def unique_change(action: Action, held: str) -> dict[str, str]:
     """OLD and NEW, grown to the whole first line that holds OLD (and its neighbours) until it occurs once."""
     old, new = action.old, action.text.rstrip("\n")
+    after = held[held.find(old) + len(old) :][:1]
+    if after in {",", ";"} and new.endswith(after):
+        new = new[:-1]  # the sign stays where it is
+    if not new and f"\n{old}\n" in f"\n{held}" and occurrences(held, f"{old}\n") == 1:
+        return {"old": f"{old}\n", "new": ""}  # a line that is to go leaves no empty one behind
     if occurrences(held, old) <= 1:
         return {"old": old, "new": new}
     lines = held.split("\n")
@@ -51,5 +56,5 @@ def unique_change(action: Action, held: str) -> dict[str, str]:
     while occurrences(held, "\n".join(lines[start:end])) > 1 and (start > 0 or end < len(lines)):
         start, end = max(0, start - 1), min(len(lines), end + 1)
     block = "\n".join(lines[start:end])
-    changed = lines[at].replace(old, new)
+    changed = lines[at].replace(old, new, 1)
     return {"old": block, "new": "\n".join([*lines[start:at], changed, *lines[at + 1 : end]])}

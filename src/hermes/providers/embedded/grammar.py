@@ -1,9 +1,11 @@
 """The grammar (GBNF) of one reply: exactly the lines that are allowed now, and nothing else.
 
-`replace` can only name text that was really shown: a run of words and signs within one line of the file.
+`replace` can only name text that was really shown. A whole line, if it is not too long: small models change the right
+line, but name too little of it when they may choose.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -12,12 +14,16 @@ from hermes.providers.embedded.conversation import Seen
 from hermes.providers.embedded.lines import VERBS, Verb
 
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
-_MAX_UNITS = 600  # of one file: beyond it the grammar costs more than it helps
+_NAME = re.compile(r"\b[^\W\d]\w{2,}\b")
+_WHOLE_LINE = 160  # characters
+_MAX_LINES = 200  # of one file, and words of one line: beyond it the grammar costs more than it helps
+_MAX_UNITS = 200
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """What the next reply may be. `files` are those that `replace` may change, and `append` if they were seen whole.
 
+    `words` are those of the request: `replace` may name them by themselves, where a file holds them.
     `write` is for `only_path` alone, if that is set. With `look`, it only names its file, so that we can look whether
     it exists; the files in `absent` are known not to, and are written at once.
     """
@@ -25,6 +31,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     verbs: frozenset[Verb]
     files: Mapping[str, Seen] = {}
     only_path: str = ""
+    words: frozenset[str] = frozenset()
     look: bool = False
     absent: tuple[str, ...] = ()
 
@@ -85,24 +92,33 @@ def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
     """Adds the rules of what each file shows; returns the rule of `replace`, when there is something to name."""
     targets = []
     for index, (path, seen) in enumerate(allowed.files.items()):
-        starts = _shown_rules(seen.text, f"f{index}", rules)
+        starts = _shown_rules(seen.text, f"f{index}", allowed.words, rules)
         if starts:
             rules[f"f{index}"] = " | ".join(starts)
             targets.append(f"{quote(path)} {quote(': ')} f{index}")
     return {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\x00]*'} if targets else {}
 
 
-def _shown_rules(shown: str, name: str, rules: dict[str, str]) -> list[str]:
-    """One rule per word or sign: it, and perhaps what follows it on its line. Returns where OLD may begin."""
+def _shown_rules(shown: str, name: str, words: frozenset[str], rules: dict[str, str]) -> list[str]:
+    """What OLD may be: a whole line, a run of words of a long one, a name that occurs often or is in the request."""
+    starts: dict[str, None] = {}
+    for number, line in enumerate(shown.splitlines()[:_MAX_LINES]):
+        if len(line.strip()) <= _WHOLE_LINE:
+            whole = line.strip().rstrip(",;") or line.strip()  # small models forget the sign at its end
+            starts |= {quote(whole): None} if whole else {}
+        else:
+            starts |= dict.fromkeys(_runs(line, f"{name}x{number}", rules))
+    counts = Counter(_NAME.findall(shown))
+    names = [quote(word) for word, count in counts.items() if count > 1 or word in words]
+    return [*starts, *(name for name in names if name not in starts)]
+
+
+def _runs(line: str, name: str, rules: dict[str, str]) -> list[str]:
+    """One rule per word or sign: it, and perhaps what follows it. Returns where a run may begin."""
+    units = _UNIT.findall(line)[:_MAX_UNITS]
     starts: list[str] = []
-    count = 0
-    for line in shown.splitlines():
-        units = _UNIT.findall(line)
-        if count + len(units) > _MAX_UNITS:
-            break
-        for index, unit in enumerate(units):
-            more = f" {name}x{count + 1}?" if index + 1 < len(units) else ""
-            rules[f"{name}x{count}"] = quote(unit) + more
-            starts.append(quote(unit.lstrip()) + more)
-            count += 1
+    for index, unit in enumerate(units):
+        more = f" {name}x{index + 1}?" if index + 1 < len(units) else ""
+        rules[f"{name}x{index}"] = quote(unit) + more
+        starts.append(quote(unit.lstrip()) + more)
     return starts

@@ -16,6 +16,7 @@ _FILE = re.compile(
     r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:" + "|".join(_EXTENSIONS.split()) + r")(?![\w/])"
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
 )
+_NO_MATCH = re.compile(r"\W*(?:no match|nothing found|no results|0 matches)", re.IGNORECASE)
 _LOOKED_AT = 2_000  # characters of a request; in long pasted text a name means nothing
 _ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
 _LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
@@ -34,11 +35,13 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
     seen = seen_files(exchange)
     last = steps[-1] if steps else None
     if last is not None and last.looked and last.action is not None:
-        return _after_look(last, verbs, seen)
-    if not steps and names_file(exchange.request) and verbs & _LOOKING:
+        return _after_look(exchange, last, verbs, seen)
+    if all(map(_found_nothing, steps)) and names_file(exchange.request) and verbs & _LOOKING:
         verbs -= {"say"}
     absent = tuple(step.action.path for step in steps if step.action is not None and step.absent)
-    return Allowed(verbs=verbs, files=seen, look="read" in verbs, absent=tuple(dict.fromkeys(absent)))
+    return Allowed(
+        verbs=verbs, files=seen, words=_words(exchange), look="read" in verbs, absent=tuple(dict.fromkeys(absent))
+    )
 
 
 def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]) -> Allowed | None:
@@ -49,15 +52,25 @@ def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: fro
     """
     seen = seen_files(exchange)
     if path in seen:
-        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]}, words=_words(exchange))
     if not re.search(r"[./]", path) and path.lower() not in exchange.request.lower():
-        return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files)
+        return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files, words=allowed.words)
     return None
+
+
+def _found_nothing(step: Step) -> bool:
+    """A search without a match: the file that the request names was not looked at."""
+    is_search = step.action is not None and step.action.verb == "find" and step.ok
+    return is_search and (not step.result.strip() or _NO_MATCH.match(step.result) is not None)
 
 
 def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
     say: frozenset[Verb] = frozenset({"say"})
     return (verbs - {"write"}) | say
+
+
+def _words(exchange: Exchange) -> frozenset[str]:
+    return frozenset(re.findall(r"\w{3,}", exchange.request[:_LOOKED_AT]))
 
 
 def _stuck(steps: tuple[Step, ...]) -> bool:
@@ -66,10 +79,11 @@ def _stuck(steps: tuple[Step, ...]) -> bool:
     return len(own) >= MAX_CALLS or (len(own) >= 2 and own[-1].line == own[-2].line)
 
 
-def _after_look(look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]) -> Allowed:
+def _after_look(exchange: Exchange, look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]) -> Allowed:
     path = look.action.path if look.action is not None else ""
     if look.absent:
         return Allowed(verbs=frozenset({"write"}), only_path=path)
     if look.ok:
-        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]})
+        changing = verbs & {"append", "replace", "say"}
+        return Allowed(verbs=changing, files={path: seen[path]}, words=_words(exchange))
     return Allowed(verbs=frozenset({"say"}))  # it is there and can't be read: never write over it

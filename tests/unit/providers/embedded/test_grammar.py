@@ -124,3 +124,16 @@ def test_write_can_be_bound_to_one_file() -> None:
 def test_a_write_that_must_look_only_names_its_file() -> None:
     grammar = build(Allowed(verbs=frozenset({"write"}), look=True, absent=("new.txt",)))
     assert 'write ::= "write " path ":" | "write " ("new.txt") ":\\n" body' in grammar.splitlines()
+
+
+def test_replace_names_whole_lines_names_that_occur_often_and_parts_of_long_lines() -> None:
+    text = 'edge = 1\n  "edge": x,\n' + "word " * 40
+    words = frozenset({"word", "absent"})
+    grammar = build(Allowed(verbs=frozenset({"replace"}), files={"f": Seen(text)}, words=words))
+    choices = next(line for line in grammar.splitlines() if line.startswith("f0 ::= "))
+    assert '"edge = 1"' in choices
+    assert '"\\"edge\\": x"' in choices
+    assert '| "word"' in choices
+    assert "absent" not in choices
+    assert '| "edge"' in choices
+    assert '"word" f0x2x1?' in choices

@@ -53,6 +53,14 @@ def test_a_named_file_must_be_looked_at_before_answering() -> None:
     assert "say" in allow(looked, ALL).verbs
 
 
+def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
+    nothing = step("find", text="kiwis", result="No matches.")
+    assert "say" not in allow(Exchange(request="kiwis in a.csv?", steps=(nothing,)), ALL).verbs
+    assert "say" in allow(Exchange(request="kiwis?", steps=(nothing,)), ALL).verbs
+    something = step("find", text="kiwi", result="a.csv\n3: kiwi")
+    assert "say" in allow(Exchange(request="kiwis in a.csv?", steps=(something,)), ALL).verbs
+
+
 def test_the_same_call_twice_leaves_only_say() -> None:
     twice = (step("find", text="x"), step("find", text="x"))
     assert allow(Exchange(request="q", steps=twice), ALL).verbs == {"say"}

@@ -126,3 +126,14 @@ def test_a_name_is_replaced_everywhere_where_the_tool_can() -> None:
 )
 def test_a_read_result_is_taken_apart(result: str, seen: Seen) -> None:
     assert shown(result) == seen
+
+
+def test_a_line_that_is_replaced_by_nothing_is_gone() -> None:
+    _, given = arguments(BOX, Action(verb="replace", path="f", old="bob", text=""), {"f": "al\nbob\ncy\n"})
+    assert (given["old_text"], given["new_text"]) == ("bob\n", "")
+
+
+def test_a_comma_that_stays_is_not_doubled() -> None:
+    change = Action(verb="replace", path="f", old='"a": 1', text='"a": 2,')
+    _, given = arguments(BOX, change, {"f": '{\n  "a": 1,\n  "b": 2\n}\n'})
+    assert (given["old_text"], given["new_text"]) == ('"a": 1', '"a": 2')
