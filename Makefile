@@ -13,7 +13,7 @@ help:          ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
-	@$(BIN)/hermes $(ARGS)
+	@HERMES_FETCH=1 $(BIN)/hermes $(ARGS)
 
 test: $(VENV)/dev.stamp ## set up and run all tests (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest $(ARGS)

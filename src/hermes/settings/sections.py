@@ -150,7 +150,7 @@ class Budget(Section, frozen=True):
     per_day: Annotated[str, Meta(pattern=_AMOUNT, description="The most that all sessions may use in a day (UTC).")] = (
         ""
     )
-    max_steps: Annotated[int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")] = 100
+    max_steps: Annotated[int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")] = 500
 
     def caps(self) -> dict[str, str]:
         """The caps by scope."""
