@@ -10,7 +10,7 @@ from hermes.schema.messages import Usage
 
 Unit: TypeAlias = Literal["usd", "tokens"]
 
-_AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?", re.ASCII)
+_AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
 _LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
 
 
@@ -41,7 +41,7 @@ class Cap(msgspec.Struct):
 
 def parse_amount(text: str) -> tuple[Unit, float]:
     """`$2.50`, `2.5 usd`, `200k`, `50000 tokens`. Raises ValueError for anything else."""
-    found = _AMOUNT.fullmatch(text.strip())
+    found = re.fullmatch(_AMOUNT, text.strip())
     if not found or (found[1] and (found[4] or "usd").startswith("token")):
         raise ValueError(f"{text!r} is not an amount: write $2.50 or 200k tokens")
     value = float(found[2]) * {"k": 1e3, "m": 1e6}.get((found[3] or "").lower(), 1)

@@ -1,7 +1,7 @@
 """The system prompt, in three parts: who Hermes is (the same for everybody), the project's own notes, and the
 circumstances of this session. Built once per session, kept in its log and repeated byte for byte."""
 
-import platform
+import sys
 from pathlib import Path
 
 STABLE = """\
@@ -28,6 +28,8 @@ What you must know
 - Destructive or irreversible steps need the person's clear word.
 """
 
+_SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
+
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
 MAX_PROJECT_CHARACTERS = 8_000
 
@@ -35,7 +37,9 @@ MAX_PROJECT_CHARACTERS = 8_000
 def system_prompt(cwd: Path, *, date: str, project_texts: dict[str, str]) -> tuple[str, ...]:
     """The parts of the prompt; the middle one only when the project has notes."""
     project = project_part(project_texts)
-    circumstances = f"Today is {date} (UTC). Working directory: {cwd}. System: {platform.system()}."
+    circumstances = (
+        f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
+    )
     return (STABLE, *([project] if project else []), circumstances)
 
 

@@ -10,13 +10,10 @@ from msgspec import Struct
 from hermes.settings import secrets
 from hermes.settings.sections import Settings
 
-_KEY = re.compile(r"""(?P<indent>[ ]*(?:-[ ]+)*)(?P<key>"[^"]*"|'[^']*'|[^\s#'"{\[\-&*!|>%@`?][^#:]*?)[ ]*:(?:\s|$)""")
-_FLOW_KEY = re.compile(r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:""")
+_KEY = r"""(?P<indent>[ ]*(?:-[ ]+)*)(?P<key>"[^"]*"|'[^']*'|[^\s#'"{\[\-&*!|>%@`?][^#:]*?)[ ]*:(?:\s|$)"""
+_FLOW_KEY = r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:"""
 # What the fast reader takes without a word: tabs, tags, aliases (which it multiplies out), several documents.
-_DOUBTFUL = re.compile(
-    r"^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]",
-    re.MULTILINE,
-)
+_DOUBTFUL = r"(?m)^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]"
 
 
 class Problem(Struct, frozen=True):
@@ -82,10 +79,10 @@ def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, obje
 
 def _doubtful(text: str) -> bool:
     text = "\n".join(line for line in text.split("\n") if not line.lstrip(" ").startswith("#"))
-    if _DOUBTFUL.search(text) or (any(map(text.__contains__, secrets.PREFIXES)) and secrets.is_secret_value(text)):
+    if re.search(_DOUBTFUL, text) or (any(map(text.__contains__, secrets.PREFIXES)) and secrets.is_secret_value(text)):
         return True
     if "{" in text:
-        flow = _FLOW_KEY.findall(text)
+        flow = re.findall(_FLOW_KEY, text)
         if len(flow) != len(set(flow)):
             return True
     return _repeats_a_key(text)
@@ -95,7 +92,7 @@ def _repeats_a_key(text: str) -> bool:
     """Whether some block mapping seems to hold a key twice. Errs on the side of yes."""
     open_blocks: list[tuple[int, set[str]]] = []
     for line in text.split("\n"):
-        match = _KEY.match(line)
+        match = re.match(_KEY, line)
         if match is None:
             continue
         indent, key = match["indent"], match["key"].strip("'\"")

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from hermes.errors import SettingsError
 
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?|(?:private|access|secret|auth|encryption)_?key"
-    r"|credentials?)(?:_\d+)?$",  # OPENAI_API_KEY_2: several keys of one provider
-    re.IGNORECASE,
+_KEY_NAME = (
+    r"(?i)(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?"
+    r"|(?:private|access|secret|auth|encryption)_?key"
+    r"|credentials?)(?:_\d+)?$"  # OPENAI_API_KEY_2: several keys of one provider
 )
 # How the keys of common providers begin. The first list is searched for in whole files, so it must be cheap.
 PREFIXES = (
@@ -29,46 +29,46 @@ PREFIXES = (
     "gsk_",
 )
 PREFIXES += ("xai-", "pplx-", "nvapi-", "eyJ", "-----BEGIN")
-_SECRET_VALUE = re.compile(
+_KEY_SHAPE = (  # a pattern; compiled, like the others, when it is first used
     r"(?<![A-Za-z0-9])(?:(?:sk[-_]|gh[pos]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|AIza|AKIA|hf_|gsk_|xai-|pplx-|nvapi-)"
     r"[A-Za-z0-9_\-]{12,}|eyJ[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY)"
 )
-_ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)", re.DOTALL)
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_\-+=/.:,@%~^]+")
+_ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
+_VARIABLE = r"[A-Z][A-Z0-9_]*"
+_PLAIN_VALUE = r"[A-Za-z0-9_\-+=/.:,@%~^]+"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`": "`"}
 
 
 def is_secret_name(name: str) -> bool:
     """Whether something called `name` (api_key, GITHUB_TOKEN, ...) holds a secret."""
-    return _SECRET_NAME.search(name.replace("-", "_")) is not None
+    return re.search(_KEY_NAME, name.replace("-", "_")) is not None
 
 
 def is_secret_variable(name: str) -> bool:
     """Whether `name` is the environment variable of a secret, and so belongs in `.env`."""
-    return _VARIABLE.fullmatch(name) is not None and is_secret_name(name)
+    return re.fullmatch(_VARIABLE, name) is not None and is_secret_name(name)
 
 
 def variable_for(key: str) -> str:
     """The variable to suggest for a secret that was found under `key`."""
     name = key.replace("-", "_").upper()
-    match = _SECRET_NAME.search(name)
+    match = re.search(_KEY_NAME, name)
     return name if match and match.start() and is_secret_variable(name) else "OPENAI_API_KEY"
 
 
 def is_secret_value(value: str) -> bool:
     """Whether `value` has the shape of a provider's key."""
-    return _SECRET_VALUE.search(value) is not None
+    return re.search(_KEY_SHAPE, value) is not None
 
 
 def mask(text: str) -> str:
     """`text` with everything that has the shape of a key replaced."""
-    return _SECRET_VALUE.sub("********", text)
+    return re.sub(_KEY_SHAPE, "********", text)
 
 
 def is_address_variable(name: str) -> bool:
     """Whether `name` (OPENAI_BASE_URL) says where a service is; it is kept beside that service's key."""
-    return name.endswith("_BASE_URL") and _VARIABLE.fullmatch(name) is not None
+    return name.endswith("_BASE_URL") and re.fullmatch(_VARIABLE, name) is not None
 
 
 class Secrets:
@@ -130,7 +130,7 @@ def _parse_line(line: str) -> EnvLine:
     body = line.strip()
     if not body or body.startswith("#"):
         return EnvLine(line)
-    match = _ASSIGNMENT.fullmatch(body)
+    match = re.fullmatch(_ASSIGNMENT, body)
     if match is None:
         return EnvLine(line, problem="expected NAME=VALUE")
     rest = match["rest"]
@@ -193,7 +193,7 @@ def _format(value: str) -> str:
         raise SettingsError(
             "A secret can't hold control characters.", hint="Check what was pasted; nothing was changed."
         )
-    if _PLAIN_VALUE.fullmatch(value):
+    if re.fullmatch(_PLAIN_VALUE, value):
         return value
     for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("$", "\\$"), ("`", "\\`")):
         value = value.replace(character, escape)

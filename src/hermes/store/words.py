@@ -15,11 +15,11 @@ _SPACELESS = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
 )
-_TOKEN = re.compile(f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)")
-_LONE = re.compile(f"[{_SPACELESS}]")
-_CASE_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+")
-_ACCENT = re.compile("[\u0300-\u036f]")
-_TERM = re.compile(r'(-?)"([^"]*)"?|(\S+)')
+_TOKEN = f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)"
+_LONE = f"[{_SPACELESS}]"
+_CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
+_ACCENT = "[\u0300-\u036f]"
+_TERM = r'(-?)"([^"]*)"?|(\S+)'
 
 MAX_CHARACTERS = 64 * 1024
 """How much of one message is searchable."""
@@ -38,14 +38,14 @@ def split(text: str, *, asked: bool = False) -> Words:
     """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
     words: list[str] = []
     names: list[str] = []
-    tokens = _TOKEN.findall(_fold(text[:MAX_CHARACTERS]))
+    tokens = re.findall(_TOKEN, _fold(text[:MAX_CHARACTERS]))
     for position, (run, word) in enumerate(tokens, 1):
         if run:
             words += _pairs(run, alone=not asked or position < len(tokens))
         elif word.islower() or word.isupper() or word.istitle():
             words.append(word.casefold())
         else:
-            words += [part.casefold() for part in _CASE_PART.findall(word)]
+            words += [part.casefold() for part in re.findall(_CASE_PART, word)]
             names.append(word.casefold())
     return Words(words, names)
 
@@ -58,7 +58,7 @@ def match_expression(query: str, *, prefix: bool) -> str:
     """
     wanted: list[str] = []
     unwanted: list[str] = []
-    for minus, phrase, bare in _TERM.findall(query):
+    for minus, phrase, bare in re.findall(_TERM, query):
         excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
         expression = _phrase(phrase or bare, prefix=prefix and bool(bare) and not excluded)
         if expression:
@@ -73,7 +73,7 @@ def _phrase(term: str, *, prefix: bool) -> str:
     words, names = split(term, asked=True)
     if not words:
         return ""
-    lone = len(words) == 1 and _LONE.fullmatch(words[0])
+    lone = len(words) == 1 and re.fullmatch(_LONE, words[0])
     star = " *" if lone or (prefix and len(words[-1]) >= _SHORTEST_BEGINNING) else ""
     inner = f'words : "{" ".join(words)}"{star}'
     if names and "".join(words) != names[0]:
@@ -87,7 +87,7 @@ def _fold(text: str) -> str:
     """The text without accents and variants of form."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
+    return unicodedata.normalize("NFC", re.sub(_ACCENT, "", unicodedata.normalize("NFKD", text)))
 
 
 def _pairs(run: str, *, alone: bool) -> list[str]:
