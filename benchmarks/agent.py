@@ -58,7 +58,7 @@ class Harness:
     def run(self, command: str, *options: str, peers: Sequence[str] | None = None) -> None:
         """One command of the harness, for all contenders."""
         ours = [
-            "--cmd-name", OURS, "--cmd", f"{ROOT / '.venv/bin/hermes'} {'' if command == 'tui' else '-z {prompt}'}",
+            "--cmd-name", OURS, "--cmd", f"{ROOT / '.venv/bin/hermes'} -z {{prompt}}",
             "--cmd-env", "OPENAI_BASE_URL={base}", "--cmd-env", "OPENAI_API_KEY=sk-bench",
             "--cmd-env", "HERMES_HOME={home}/h",
             "--tool-read", 'read_file:{"path":"{work}/f{i}.txt"}',

@@ -66,6 +66,8 @@ class Answer:
                 self._goes_on = False
             case "agent.turn.ended":
                 self.ended, self.detail = event["reason"], event.get("detail", "")
+                if self.ended == "failed":
+                    self._streamed.clear()  # half a reply is not an answer
             case _:
                 pass
 
