@@ -29,14 +29,6 @@ class Store(Section, frozen=True):
     ] = 30.0
 
 
-class Events(Section, frozen=True):
-    """The event bus."""
-
-    max_depth: Annotated[
-        int, Meta(ge=1, le=500, description="How deep subscribers may publish inside a callback before it is an error.")
-    ] = 64
-
-
 class Display(Section, frozen=True):
     """What the terminal shows."""
 
@@ -168,6 +160,5 @@ class Settings(Section, frozen=True):
     budget: Budget = Budget()
     sessions: Sessions = Sessions()
     store: Store = Store()
-    events: Events = Events()
     display: Display = Display()
     logging: Logging = Logging()
