@@ -17,6 +17,13 @@ _FILE = re.compile(
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
 )
 _NO_MATCH = re.compile(r"\W*(?:no match|nothing found|no results|0 matches)", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"\b(?:add|append|apply|bump|change|comment|convert|copy|correct|creat|delet|drop|edit|fill|fix|format|generat|improve|insert|"
+    r"mak|mark|modif|move|note|put|refactor|remov|renam|replac|rewrit|sav|set|sort|split|stor|swap|switch|translat|turn|"
+    r"updat|writ)",
+    re.IGNORECASE,
+)
+_CHANGING: frozenset[Verb] = frozenset({"write", "append", "replace"})
 _LOOKED_AT = 2_000  # characters of a request; in long pasted text a name means nothing
 _ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
 _LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
@@ -38,6 +45,8 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
         return _after_look(exchange, last, verbs, seen)
     if all(map(_found_nothing, steps)) and names_file(exchange.request) and verbs & _LOOKING:
         verbs -= {"say"}
+    if _only_asks(exchange.request):
+        verbs -= _CHANGING
     absent = tuple(step.action.path for step in steps if step.action is not None and step.absent)
     return Allowed(
         verbs=verbs, files=seen, words=_words(exchange), look="read" in verbs, absent=tuple(dict.fromkeys(absent))
@@ -56,6 +65,11 @@ def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: fro
     if not re.search(r"[./]", path) and path.lower() not in exchange.request.lower():
         return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files, words=allowed.words)
     return None
+
+
+def _only_asks(request: str) -> bool:
+    """A question in which nothing is to be changed: then no file is."""
+    return request.rstrip().endswith("?") and _CHANGE.search(request) is None
 
 
 def _found_nothing(step: Step) -> bool:

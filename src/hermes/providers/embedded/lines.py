@@ -14,7 +14,7 @@ import msgspec
 Verb: TypeAlias = Literal["read", "list", "find", "write", "append", "replace", "run", "todo", "say"]
 VERBS: tuple[Verb, ...] = ("read", "list", "find", "write", "append", "replace", "run", "todo", "say")
 ARROW = " => "
-_LONGEST: dict[str, int] = {"say": 2_400, "replace": 1_000, "append": 2_400}
+_MOST_TOKENS: dict[str, int] = {"say": 600, "replace": 200, "append": 300}
 _TAIL = 240  # characters that must repeat before it counts
 _PERIOD = 60
 
@@ -91,9 +91,9 @@ def _unfenced(path: str, text: str) -> str:
     return body.removesuffix("```")
 
 
-def runs_away(line: str) -> bool:
+def runs_away(line: str, tokens: int) -> bool:
     """Whether a reply only repeats itself, or is longer than its verb ever needs: small models do not always end."""
-    if len(line) > _LONGEST.get(line.partition(" ")[0], len(line)):
+    if tokens > _MOST_TOKENS.get(line.partition(" ")[0], tokens):
         return True
     tail = line[-_TAIL:]
     if len(tail) < _TAIL or not tail.strip():

@@ -156,7 +156,7 @@ class _Reply:
         note = _ANSWER_NOW if allowed.verbs == {"say"} and self._exchange.steps else ""
         turns = prompt.conversation(self._exchanges, window=self._window, note=note)
         rules = grammar.build(allowed)
-        line = ""
+        line, tokens = "", 0
         started: ToolCallStarted | None = None
         end: tuple[ModelEvent | Allowed, ...] = ()
         async with aclosing(self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)) as reports:
@@ -172,7 +172,8 @@ class _Reply:
                 elif started is None and (action := _begun(line)) is not None:
                     started = self._start(action)
                     yield started
-                if runs_away(line):
+                tokens += 1
+                if runs_away(line, tokens):
                     end = self._run_away(line)
                     break
         for event in end:  # after the engine is free again

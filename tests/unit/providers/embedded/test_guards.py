@@ -61,6 +61,20 @@ def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
     assert "say" in allow(Exchange(request="kiwis in a.csv?", steps=(something,)), ALL).verbs
 
 
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("which number in n.txt is the largest?", False),
+        ("what is in a.txt?", False),
+        ("can you add a line to a.txt?", True),
+        ("could you fix a.py?", True),
+        ("put milk on a.txt", True),
+    ],
+)
+def test_a_mere_question_changes_no_file(text: str, changes: bool) -> None:
+    assert bool(allow(Exchange(request=text), ALL).verbs & {"write", "append", "replace"}) == changes
+
+
 def test_the_same_call_twice_leaves_only_say() -> None:
     twice = (step("find", text="x"), step("find", text="x"))
     assert allow(Exchange(request="q", steps=twice), ALL).verbs == {"say"}

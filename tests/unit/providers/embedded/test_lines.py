@@ -48,10 +48,10 @@ def test_fences_around_a_file_are_taken_off_except_in_markdown() -> None:
     assert parse_line("write a.md:\n```python\nx = 1\n```", {}).text == "```python\nx = 1\n```"
 
 
-def test_a_reply_that_only_repeats_itself_runs_away() -> None:
-    assert runs_away("append n.txt:\n" + "12\n97\n" * 60)
-    assert runs_away("say " + "and so on, " * 40)
-    assert runs_away("replace n.txt: a => " + "".join(map(str, range(600))))
+def test_a_reply_that_only_repeats_itself_or_is_too_long_runs_away() -> None:
+    assert runs_away("append n.txt:\n" + "12\n97\n" * 60, 200)
+    assert runs_away("say " + "and so on, " * 40, 120)
+    assert runs_away("replace n.txt: a => " + "".join(map(str, range(80))), 201)
     code = "".join(f"def f{n}(x):\n    return x + {n}\n\n" for n in range(90))
-    assert not runs_away("write n.py:\n" + code)
-    assert not runs_away("say Short.")
+    assert not runs_away("write n.py:\n" + code, 800)
+    assert not runs_away("say Short.", 3)
