@@ -86,10 +86,10 @@ def test_show_says_where_each_value_comes_from(home: Path) -> None:
     home.mkdir()
     (home / "config.yaml").write_text("# c\nstore:\n  busy_timeout: 5\n")
     (home / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
-    done = config(home, "show", HERMES_EVENTS_MAX_DEPTH="9", GROQ_API_KEY=KEY)
+    done = config(home, "show", HERMES_BUDGET_MAX_STEPS="9", GROQ_API_KEY=KEY)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["store.busy_timeout", "5.0", "config.yaml:3"] in rows
-    assert ["events.max_depth", "9", "HERMES_EVENTS_MAX_DEPTH"] in rows
+    assert ["budget.max_steps", "9", "HERMES_BUDGET_MAX_STEPS"] in rows
     assert ["display.color", "auto", "default"] in rows
     assert ["OPENAI_API_KEY", "********", ".env"] in rows
     assert ["GROQ_API_KEY", "********", "environment"] in rows
@@ -179,14 +179,14 @@ def test_check_prints_every_problem(home: Path) -> None:
     (home / "config.yaml").write_text("stor: 1\ndisplay:\n  color: 3\n")
     (home / ".env").write_text("what\n")
     (home / ".env").chmod(0o644)
-    done = config(home, "check", HERMES_STORE_BUSY_TIMOUT="3", HERMES_EVENTS_MAX_DEPTH="x")
+    done = config(home, "check", HERMES_STORE_BUSY_TIMOUT="3", HERMES_BUDGET_MAX_STEPS="x")
     assert done.returncode == 1
     for message in (
         "config.yaml:1: stor: unknown key; did you mean store?",
         "config.yaml:3: display.color: expected one of auto, always, never, got 3",
         ".env:1: expected NAME=VALUE",
         f"run: chmod 600 '{home}/.env'",
-        "HERMES_EVENTS_MAX_DEPTH: expected a whole number from 1 to 500",
+        "HERMES_BUDGET_MAX_STEPS: expected a whole number from 1 to 10000",
         "HERMES_STORE_BUSY_TIMOUT: Hermes knows no such variable; did you mean HERMES_STORE_BUSY_TIMEOUT?",
     ):
         assert message in done.stdout
@@ -219,9 +219,9 @@ def test_edit_keeps_a_broken_draft_and_goes_on_with_it(home: Path, tmp_path: Pat
     assert f"{draft.name}:1: colour: unknown key" in done.stderr
     assert str(draft) in done.stderr
     assert (home / "config.yaml").read_text() == "# mine\n"
-    mend = editor(tmp_path, "assert 'colour' in path.read_text(); path.write_text('events: {max_depth: 3}\\n')")
+    mend = editor(tmp_path, "assert 'colour' in path.read_text(); path.write_text('budget: {max_steps: 3}\\n')")
     assert config(home, "edit", EDITOR=mend).returncode == 0
-    assert (home / "config.yaml").read_text() == "events: {max_depth: 3}\n"
+    assert (home / "config.yaml").read_text() == "budget: {max_steps: 3}\n"
     assert not list(home.glob("*draft*"))
 
 
@@ -236,13 +236,13 @@ def test_edit_does_not_undo_a_change_made_meanwhile(home: Path, tmp_path: Path) 
     home.mkdir()
     file = home / "config.yaml"
     file.write_text("# mine\n")
-    meanwhile = f"path.write_text('events: {{max_depth: 3}}\\n'); pathlib.Path('{file}').write_text('# theirs\\n')"
+    meanwhile = f"path.write_text('budget: {{max_steps: 3}}\\n'); pathlib.Path('{file}').write_text('# theirs\\n')"
     done = config(home, "edit", EDITOR=editor(tmp_path, meanwhile))
     assert done.returncode == 1
     assert "was changed while you edited" in done.stderr
     assert file.read_text() == "# theirs\n"
     assert config(home, "edit", "--continue", EDITOR="true").returncode == 0
-    assert file.read_text() == "events: {max_depth: 3}\n"
+    assert file.read_text() == "budget: {max_steps: 3}\n"
 
 
 def test_edit_without_a_working_editor_says_so(home: Path) -> None:

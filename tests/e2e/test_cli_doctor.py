@@ -48,7 +48,7 @@ def test_every_finding_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".env").chmod(0o644)
     (tmp_path / "state.db").write_text("hello")
     (tmp_path / "state.db.damaged-20260101").write_text("x")
-    code, found = findings(tmp_path, HERMES_STOR="1", HERMES_EVENTS_MAX_DEPTH="x")
+    code, found = findings(tmp_path, HERMES_STOR="1", HERMES_BUDGET_MAX_STEPS="x")
     assert code == 1
     bad = {(finding["check"], finding["status"]) for finding in found if finding["status"] != "ok"}
     assert bad >= {

@@ -29,9 +29,9 @@ def test_no_file_means_defaults(home: Home) -> None:
 
 
 def test_the_file_wins_over_defaults_and_the_environment_over_the_file(home: Home) -> None:
-    home.config.write_text("store:\n  busy_timeout: 5\nevents:\n  max_depth: 7\n")
+    home.config.write_text("store:\n  busy_timeout: 5\nbudget:\n  max_steps: 7\n")
     settings = load({"HERMES_STORE_BUSY_TIMEOUT": "6", "HERMES_DISPLAY_COLOR": "never"}, home=home)
-    assert (settings.store.busy_timeout, settings.events.max_depth, settings.display.color) == (6.0, 7, "never")
+    assert (settings.store.busy_timeout, settings.budget.max_steps, settings.display.color) == (6.0, 7, "never")
 
 
 def test_every_mistyped_variable_is_named_without_its_value(home: Home) -> None:
@@ -111,16 +111,16 @@ def test_an_edit_follows_a_link_and_keeps_the_mode(home: Home, tmp_path: Path) -
 
 
 def test_a_new_config_is_for_this_user_only_and_can_be_undone(home: Home) -> None:
-    set_value(home.config, "events.max_depth", 8)
+    set_value(home.config, "budget.max_steps", 8)
     assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
-    assert unset_value(home.config, "events.max_depth")
-    assert not unset_value(home.config, "events.max_depth")
+    assert unset_value(home.config, "budget.max_steps")
+    assert not unset_value(home.config, "budget.max_steps")
     assert load({}, home=home) == Settings()
 
 
 def test_a_value_that_breaks_the_settings_is_not_written(home: Home) -> None:
     with pytest.raises(SettingsError, match="would break"):
-        set_value(home.config, "events.max_depth", "many")
+        set_value(home.config, "budget.max_steps", "many")
     assert not home.config.exists()
 
 

@@ -25,10 +25,10 @@ from pathlib import Path
 from hermes.settings.edit import set_value
 print("ready", flush=True)
 while True:
-    set_value(Path(sys.argv[1]), "events.max_depth", 2)
-    set_value(Path(sys.argv[1]), "events.max_depth", 1)
+    set_value(Path(sys.argv[1]), "budget.max_steps", 2)
+    set_value(Path(sys.argv[1]), "budget.max_steps", 1)
 """
-COMMENTED = "# mine\nevents:\n  max_depth: 1  # shallow\n" + "".join(f"# line {number}\n" for number in range(500))
+COMMENTED = "# mine\nbudget:\n  max_steps: 1  # shallow\n" + "".join(f"# line {number}\n" for number in range(500))
 
 
 def test_two_processes_setting_different_keys_lose_nothing(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ def test_two_processes_setting_different_keys_lose_nothing(tmp_path: Path) -> No
     home.config.write_text("# mine\n")
     pair = [
         subprocess.Popen([sys.executable, "-c", SET_OFTEN, str(home.config), key, name], stdout=subprocess.PIPE)
-        for key, name in (("events.max_depth", "A_TOKEN"), ("store.busy_timeout", "B_TOKEN"))
+        for key, name in (("budget.max_steps", "A_TOKEN"), ("store.busy_timeout", "B_TOKEN"))
     ]
     for process in pair:
         process.communicate(timeout=100)
     assert [process.returncode for process in pair] == [0, 0]
     settings = load({}, home=home)
-    assert (settings.events.max_depth, settings.store.busy_timeout) == (50, 50)
+    assert (settings.budget.max_steps, settings.store.busy_timeout) == (50, 50)
     assert home.config.read_text().startswith("# mine\n")
     assert sorted(home.env_file.read_text().splitlines()) == ["A_TOKEN=50", "B_TOKEN=50"]
 
@@ -54,7 +54,7 @@ def test_a_process_killed_while_setting_leaves_the_old_or_the_new_file(tmp_path:
     process = subprocess.Popen([sys.executable, "-c", SET_FOREVER, str(config)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
-    versions = {COMMENTED, COMMENTED.replace("max_depth: 1", "max_depth: 2")}
+    versions = {COMMENTED, COMMENTED.replace("max_steps: 1", "max_steps: 2")}
     for _ in range(delay * 400):  # a different moment each time, and a reader that must never see half a file
         assert config.read_text() in versions
     process.send_signal(signal.SIGKILL)

@@ -72,7 +72,7 @@ def test_a_new_section_needs_only_its_struct() -> None:
         ("busy-timeout", "store.busy_timeout"),
         ("store.color", "display.color"),
         ("stor", "store"),
-        ("display.max_dept", "events.max_depth"),
+        ("display.max_step", "budget.max_steps"),
         ("qqqq", None),
     ],
 )
@@ -104,7 +104,7 @@ def test_malformed_names_are_unknown(name: str) -> None:
         ("sessions.write_json_snapshots", " no ", False),
         ("store.busy_timeout", "2.5", 2.5),
         ("store.busy_timeout", " 7 ", 7.0),
-        ("events.max_depth", "12", 12),
+        ("budget.max_steps", "12", 12),
         ("display.color", "never", "never"),
     ],
 )
@@ -122,8 +122,8 @@ def test_text_becomes_the_type_of_the_key(name: str, text: str, value: object) -
         ("store.busy_timeout", "-1"),
         ("store.busy_timeout", "nan"),
         ("store.busy_timeout", "inf"),
-        ("events.max_depth", "1.5"),
-        ("events.max_depth", "9" * 400),
+        ("budget.max_steps", "1.5"),
+        ("budget.max_steps", "9" * 400),
         ("display.color", "AUTO"),
     ],
 )

@@ -39,13 +39,13 @@ def test_byte_order_marks_line_endings_and_styles_are_fine(text: str) -> None:
 def test_every_problem_is_named_with_its_line() -> None:
     text = (
         "sesions:\n  write_json_snapshots: true\n"
-        "store:\n  busy_timeout: '30'\n  max_depth: 3\n"
+        "store:\n  busy_timeout: '30'\n  max_steps: 3\n"
         "display:\n  color: blue\n  color: auto\n"
     )
     assert problems(text) == [
         "config.yaml:1: sesions: unknown key; did you mean sessions?",
         "config.yaml:4: store.busy_timeout: expected a number from 0 to 3600, got text; remove the quotes",
-        "config.yaml:5: store.max_depth: unknown key; did you mean events.max_depth?",
+        "config.yaml:5: store.max_steps: unknown key; did you mean budget.max_steps?",
         "config.yaml:7: display.color: expected one of auto, always, never, got text",
         "config.yaml:8: display.color: this key is there twice, first on line 7; keep one of them",
     ]
@@ -61,16 +61,16 @@ def test_every_problem_is_named_with_its_line() -> None:
         ("store: 3", "config.yaml:1: store: expected keys below it, got 3"),
         ("store: !x 3", "config.yaml:1: store: the tag !x is not supported; remove it"),
         ("store: !!python/object:os 3", "config.yaml:1: store: the tag !!python/object:os is not supported; remove it"),
-        ("store:\n---\nevents:\n", "config.yaml:3: a second document starts here; keep one, without a `---` line"),
+        ("store:\n---\nbudget:\n", "config.yaml:3: a second document starts here; keep one, without a `---` line"),
         ("store:\n  busy_timeout: 1e9", f"config.yaml:2: {BUSY}, got 1000000000.0"),
         ("store:\n  busy_timeout: .nan", f"config.yaml:2: {BUSY}, got nan"),
         ("store:\n  busy_timeout: true", f"config.yaml:2: {BUSY}, got true"),
-        ("events: {max_depth: 1.5}", "config.yaml:1: events.max_depth: expected a whole number from 1 to 500, got 1.5"),
+        ("budget: {max_steps: 1.5}", "config.yaml:1: budget.max_steps: expected a whole number from 1 to 10000, got 1.5"),
         ("<<: {a: 1}", "config.yaml:1: <<: merge keys are not supported; write the values out"),
         ("1: 2", "config.yaml:1: a key must be a word"),
         ("bussy_timeout: 3", "config.yaml:1: bussy_timeout: unknown key; did you mean store.busy_timeout?"),
         ("zzz: 3", "config.yaml:1: zzz: unknown key; see `hermes config show` for all keys"),
-        ("events:\nevents:", "config.yaml:2: events: this key is there twice, first on line 1; keep one of them"),
+        ("budget:\nbudget:", "config.yaml:2: budget: this key is there twice, first on line 1; keep one of them"),
         ("store: 'x", "config.yaml:1: not valid YAML: while scanning a quoted scalar, found unexpected end of stream"),
         ("store:\n  busy_timeout:\n", f"config.yaml:2: {BUSY}, got nothing; give it a value or remove the line"),
         ("store:\n\x07", f"config.yaml:2: not valid YAML: unacceptable character #x0007: {SPECIAL}"),
@@ -91,8 +91,8 @@ def test_an_alias_is_refused_before_it_can_multiply() -> None:
     for before, name in zip("abcdefgh", "bcdefghi", strict=True):
         text += f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     assert problems(text)  # would need gigabytes if it were multiplied out
-    assert problems("store: &s {busy_timeout: 5}\nevents: *s") == [
-        "config.yaml:2: events: anchors and aliases (& and *) are not supported; write the value out"
+    assert problems("store: &s {busy_timeout: 5}\nbudget: *s") == [
+        "config.yaml:2: budget: anchors and aliases (& and *) are not supported; write the value out"
     ]
 
 

@@ -19,13 +19,13 @@ BUSY = ("store", "busy_timeout")
         ("store:\n  busy_timeout: 5 # c\n\n# end\n", "store:\n  busy_timeout: 7.5 # c\n\n# end\n"),
         ("store:\r\n    busy_timeout:   5\r\n", "store:\r\n    busy_timeout:   7.5\r\n"),
         ("store: # c\n  # note\n\n# end", "store: # c\n  busy_timeout: 7.5\n  # note\n\n# end"),
-        ("store:\nevents:\n    max_depth: 3", "store:\n    busy_timeout: 7.5\nevents:\n    max_depth: 3"),
-        ("events:\r\n    max_depth: 3", "events:\r\n    max_depth: 3\r\nstore:\r\n    busy_timeout: 7.5\r\n"),
+        ("store:\nbudget:\n    max_steps: 3", "store:\n    busy_timeout: 7.5\nbudget:\n    max_steps: 3"),
+        ("budget:\r\n    max_steps: 3", "budget:\r\n    max_steps: 3\r\nstore:\r\n    busy_timeout: 7.5\r\n"),
         ("\ufeffevents: {}\n", "\ufeffevents: {}\nstore:\n  busy_timeout: 7.5\n"),
         ("store: {busy_timeout: 5} # c\n", "store: {busy_timeout: 7.5} # c\n"),
-        ("---\nevents:\n  max_depth: 1\n...\n", "---\nevents:\n  max_depth: 1\nstore:\n  busy_timeout: 7.5\n...\n"),
+        ("---\nbudget:\n  max_steps: 1\n...\n", "---\nbudget:\n  max_steps: 1\nstore:\n  busy_timeout: 7.5\n...\n"),
         ('"store":\n  "busy_timeout":   5\n', '"store":\n  "busy_timeout":   7.5\n'),
-        ("store:\n  busy_timeout:\nevents:\n", "store:\n  busy_timeout: 7.5\nevents:\n"),
+        ("store:\n  busy_timeout:\nbudget:\n", "store:\n  busy_timeout: 7.5\nbudget:\n"),
     ],
 )
 def test_a_value_is_spliced_where_it_belongs(before: str, after: str) -> None:
@@ -70,9 +70,9 @@ def test_odd_shapes_go_through_a_round_trip_that_keeps_comments() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("store:\n  busy_timeout: 5 # c\nevents:\n  max_depth: 1\n", "store:\nevents:\n  max_depth: 1\n"),
+        ("store:\n  busy_timeout: 5 # c\nbudget:\n  max_steps: 1\n", "store:\nbudget:\n  max_steps: 1\n"),
         ("# top\nstore:\n  # note\n  busy_timeout: 5", "# top\nstore:\n  # note\n"),
-        ("events:\n", "events:\n"),
+        ("budget:\n", "budget:\n"),
     ],
 )
 def test_removing_a_key_removes_only_its_line(before: str, after: str) -> None:
@@ -100,14 +100,14 @@ COMMENTS = st.sampled_from(["", "", "# note", "#: store: x", "# 'quoted' {flow}"
 VALUES: dict[str, dict[str, list[str]]] = {
     "sessions": {"write_json_snapshots": ["true", "false"]},
     "store": {"busy_timeout": ["5", "1.50", "3e1"]},
-    "events": {"max_depth": ["7", "0x10"]},
+    "budget": {"max_steps": ["7", "0x10"]},
     "display": {"color": ["auto", "'never'", '"always"']},
     "logging": {"level": ["info", "'debug'"]},
 }
 CHANGES: list[tuple[tuple[str, ...], object]] = [
     (("sessions", "write_json_snapshots"), True),
     (("store", "busy_timeout"), 12.25),
-    (("events", "max_depth"), 99),
+    (("budget", "max_steps"), 99),
     (("display", "color"), "never"),
     (("logging", "level"), "error"),
 ]
