@@ -65,11 +65,11 @@ def test_set_creates_a_private_home(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["get", "store.bussy"], 1, "Did you mean store.busy_timeout?"),
-        (["get", "store"], 1, "is a section"),
+        (["get", "store.bussy"], 2, "Did you mean store.busy_timeout?"),
+        (["get", "store"], 2, "is a section"),
         (["set", "store.busy_timeout", "soon"], 1, "expected a number from 0 to 3600"),
         (["set", "store.busy_timeout"], 2, "a value is missing"),
-        (["set", "openai_key", "x"], 1, "There is no setting called openai_key"),
+        (["set", "openai_key", "x"], 2, "There is no setting called openai_key"),
         (["get", "OPENAI_API_KEY"], 2, "never printed"),
         (["set", "display.color", KEY], 2, "looks like a secret"),
     ],

@@ -8,16 +8,18 @@ import typing
 from collections.abc import Iterator
 
 import msgspec
-import yaml12
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from hermes.settings import secrets
-from hermes.settings.keys import as_section, kind, nearest, table_of, unwrap
+from hermes.settings.keys import as_section, example_of, kind, nearest, table_of, unwrap
 from hermes.settings.parse import Problem
 from hermes.settings.sections import Settings
+from hermes.settings.yamltext import TOO_DEEP, parse_yaml
+
+SHOWN = 20  # problems of one file
 
 _STANDARD_TAGS = {"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value"}
 
@@ -32,9 +34,9 @@ def diagnose(text: str) -> list[Problem]:
     try:
         documents = compose(text)
     except YAMLError as error:
-        return _tabs(text) or [_syntax(error, text)]
+        return _first(_tabs(text)) or [_syntax(error, text)]
     except RecursionError:
-        return [Problem(1, "", "nested too deeply")]
+        return [Problem(1, "", TOO_DEEP)]
     if not documents:
         return []
     walk = _Walk()
@@ -42,7 +44,14 @@ def diagnose(text: str) -> list[Problem]:
     for document in documents[1:]:
         line = document.start_mark.line + 1
         walk.problems.append(Problem(line, "", "a second document starts here", "keep one, without a `---` line"))
-    return sorted(walk.problems, key=lambda problem: problem.line)
+    return _first(sorted(walk.problems, key=lambda problem: problem.line), walk.more)
+
+
+def _first(problems: list[Problem], more: int = 0) -> list[Problem]:
+    """As many as a person reads at once, and how many more there are."""
+    more += max(0, len(problems) - SHOWN)
+    rest = [Problem(0, "", f"and {more:,} more", "correct these first")] if more else []
+    return problems[:SHOWN] + rest
 
 
 def _tabs(text: str) -> list[Problem]:
@@ -64,6 +73,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self.more = 0  # problems beyond those that are shown
         self._seen: set[int] = set()
 
     def visit(self, node: Node, annotation: object, path: tuple[str, ...], key: Node | None = None) -> None:
@@ -104,13 +114,16 @@ class _Walk:
             self._secret(node, path)
         elif path[-1] == "<<":
             self._add(node, path, "merge keys are not supported", "write the values out")
+        elif len(self.problems) >= SHOWN:  # looking for the nearest name takes long
+            self.more += 1
         else:
             near = nearest(".".join(path))
             hint = f"did you mean {near}?" if near else "see `hermes config show` for all keys"
             self._add(node, path, "unknown key", hint)
 
     def _secret(self, node: Node, path: tuple[str, ...]) -> None:
-        to_env = f"put it into .env with `hermes config set {secrets.variable_for(path[-1])}` and remove this line"
+        name = secrets.variable_for(path[-1], getattr(node, "value", ""))
+        to_env = f"put it into .env with `hermes config set {name}` and remove this line"
         self._add(node, path, "a secret does not belong in config.yaml", to_env)
 
     def _visit_leaf(self, node: Node, annotation: object, path: tuple[str, ...], place: Node) -> None:
@@ -124,6 +137,9 @@ class _Walk:
             ):
                 self._secret(scalar, path)
                 return
+            if secrets.has_credentials(scalar.value):
+                self._add(scalar, path, secrets.CREDENTIALS, secrets.CREDENTIALS_HINT)
+                return
         value = _value(node)
         if value is None and as_section(annotation):
             return
@@ -134,6 +150,9 @@ class _Walk:
             self._add(place, path, text, hint)
 
     def _add(self, node: Node, path: tuple[str, ...], text: str, hint: str = "") -> None:
+        if len(self.problems) >= SHOWN:
+            self.more += 1
+            return
         key = ".".join(path)
         self.problems.append(Problem(node.start_mark.line + 1, key if key.isprintable() else ascii(key), text, hint))
 
@@ -142,13 +161,14 @@ def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
     """What is wrong with a value of the wrong kind, and what to do."""
     if annotation is Settings:
         return f"expected `section:` lines at the top level, got {_name(value)}", ""
-    hint = "give it a value or remove the line" if value is None else ""
+    example = example_of(annotation)
+    hint = "give it a value or remove the line" if value is None else example and f"such as {example}"
     if isinstance(value, str) and isinstance(node, ScalarNode) and node.style in {"'", '"'}:
         try:
-            msgspec.convert(yaml12.parse_yaml(value), type=typing.cast("type", annotation))
+            msgspec.convert(parse_yaml(value), type=typing.cast("type", annotation))
             hint = "remove the quotes"
         except ValueError:  # not a quoted number or word, so the quotes are not what is wrong
-            hint = ""
+            pass
     return f"expected {kind(annotation)}, got {_name(value)}", hint
 
 
@@ -178,7 +198,7 @@ def _scalar(node: Node) -> object:
     if node.style is not None or str(node.tag).endswith(":str"):
         return node.value
     try:
-        data = yaml12.parse_yaml(f"v: {node.value}")
+        data = parse_yaml(f"v: {node.value}")
     except ValueError:
         return node.value
     return data["v"] if isinstance(data, dict) else node.value

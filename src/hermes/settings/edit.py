@@ -8,9 +8,9 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.settings import atomic
 from hermes.settings.keys import find_key
-from hermes.settings.load import read_text, unusable
+from hermes.settings.load import MAX_BYTES, read_text, unusable
 from hermes.settings.parse import drop_empty, overlay, parse_config
-from hermes.settings.secrets import with_secret, without_secret
+from hermes.settings.secrets import parse_env, with_secret, without_secret
 from hermes.settings.sections import Settings
 
 _UNCHANGED = "Nothing was changed."
@@ -38,6 +38,8 @@ def set_secret(path: Path, name: str, value: str | None) -> None:
         text = read_text(target) or ""
         changed = without_secret(text, name) if value is None else with_secret(text, name, value)
         if changed != text:
+            _require_small(path, changed)
+            _require_stored(path, changed, name, value)
             atomic.replace(target, changed, mode=0o600)
 
 
@@ -46,8 +48,25 @@ def install(path: Path, text: str, *, expected: str | None) -> bool:
     with atomic.locked(path) as target:
         if read_text(target) != expected:
             return False
+        _require_small(path, text)
+        problems = parse_config(text)[1]
+        if problems:
+            raise unusable(path, problems, _UNCHANGED)
         atomic.replace(target, text)
         return True
+
+
+def _require_small(path: Path, text: str) -> None:
+    """A file that is larger than Hermes reads would lock its user out."""
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        raise SettingsError(f"{path.name} would be larger than 1 MiB.", hint=f"{_UNCHANGED} Give a shorter value.")
+
+
+def _require_stored(path: Path, text: str, name: str, value: str | None) -> None:
+    lines = parse_env(text)
+    held = [line.value for line in lines if line.name == name and not line.problem]
+    if held != ([] if value is None else [value]) or "\x00" in text:
+        raise SettingsError(f"{name} can't be written to {path.name} so that it reads the same.", hint=_UNCHANGED)
 
 
 def _change(
@@ -66,6 +85,7 @@ def _change(
             return False
         for candidate in edit(text):
             if _reads_as(candidate, expected):
+                _require_small(path, candidate)
                 atomic.replace(target, candidate)
                 return True
     raise SettingsError(

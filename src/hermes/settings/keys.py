@@ -1,20 +1,23 @@
 """The settings as a flat list of keys, derived from the types: names, variables, kinds, the nearest valid name."""
 
+import json
 import types
 import typing
 from collections.abc import Iterator, Mapping
 
 import msgspec
-import yaml12
 from msgspec import Meta, Struct
 
 from hermes.errors import SettingsError
-from hermes.settings.sections import Settings
+from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT, has_credentials, is_secret_value
+from hermes.settings.sections import AMOUNT, Settings
+from hermes.settings.yamltext import TOO_DEEP, TooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = ("HERMES_HOME", "HERMES_DEBUG", "HERMES_FETCH", "HERMES_CACHE")
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
+_QUOTED = 40  # the longest value that a message repeats
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -110,20 +113,48 @@ def nearest_variable(name: str) -> str | None:
     return f"HERMES_{close[0]}" if close else None
 
 
-def parse_value(key: Key, text: str) -> object:
-    """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be."""
+def parse_value(key: Key, text: str, *, quote: bool = True) -> object:
+    """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be.
+
+    The error repeats a short text unless `quote` is off.
+    """
+    if has_credentials(text):
+        raise SettingsError(f"{key.name}: {CREDENTIALS}.", hint=f"Nothing was changed: {CREDENTIALS_HINT}.")
     base, _ = unwrap(key.annotation)
     try:
         if base is bool and text.strip().lower() in _WORDS:
             return _WORDS[text.strip().lower()]
         if typing.get_origin(base) in {list, dict, tuple, set, frozenset} or as_section(base) is not None:
-            return msgspec.to_builtins(
-                msgspec.convert(yaml12.parse_yaml(text), type=typing.cast("type", key.annotation))
-            )
+            return msgspec.to_builtins(msgspec.convert(parse_yaml(text), type=typing.cast("type", key.annotation)))
         plain = text if base is str or typing.get_origin(base) is typing.Literal else text.strip()
         return msgspec.convert(plain, type=typing.cast("type[object]", key.annotation), strict=False)
+    except TooDeep as error:
+        raise SettingsError(f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels.") from error
     except ValueError as error:  # what YAML and msgspec raise alike
-        raise SettingsError(f"{key.name}: expected {kind(key.annotation)}.") from error
+        raise _mistyped(key, text if quote else "") from error
+
+
+def _mistyped(key: Key, text: str) -> SettingsError:
+    """What was expected, what came (if that is short and no secret), and an example."""
+    got = f", got {text!r}" if 0 < len(text) <= _QUOTED and not is_secret_value(text) else ""
+    example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))
+    return SettingsError(f"{key.name}: expected {kind(key.annotation)}{got}.", hint=f"Such as: {example}")
+
+
+def example_of(annotation: object) -> str:
+    """A value that would do; empty where any text or keys do."""
+    base, _ = unwrap(annotation)
+    if base is bool:
+        return "true"
+    if typing.get_origin(base) is typing.Literal:
+        return str(typing.get_args(base)[0])
+    if any(meta.pattern == AMOUNT for meta in _metas(annotation)):
+        return "$2.50"
+    if base in {int, float}:
+        least = [value for meta in _metas(annotation) for value in (meta.ge, meta.gt) if value is not None]
+        most = [meta.le for meta in _metas(annotation) if meta.le is not None]
+        return f"{min([max([10, *least]), *most]):g}"
+    return "[one, two]" if typing.get_origin(base) in {list, tuple, set, frozenset} else ""
 
 
 def kind(annotation: object) -> str:
@@ -135,6 +166,8 @@ def kind(annotation: object) -> str:
         words = "keys below it"
     elif typing.get_origin(base) in {list, tuple, set, frozenset}:
         words = "a list"
+    elif any(meta.pattern == AMOUNT for meta in _metas(annotation)):
+        words = "an amount of money or tokens, or nothing for no cap"
     else:
         names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
         words = names.get(typing.cast("type", base), "a value") + bounds(annotation)

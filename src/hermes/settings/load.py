@@ -85,9 +85,10 @@ def read_overrides(environ: Mapping[str, str]) -> tuple[dict[tuple[str, ...], ob
         if text is None:
             continue
         try:
-            values[key.path] = parse_value(key, text)
+            values[key.path] = parse_value(key, text, quote=False)
         except SettingsError as error:
-            problems.append(Problem(0, key.variable, error.message.partition(": ")[2].rstrip(".")))
+            what, hint = error.message.partition(": ")[2].rstrip("."), error.hint
+            problems.append(Problem(0, key.variable, what, hint[:1].lower() + hint[1:]))
     return values, problems
 
 

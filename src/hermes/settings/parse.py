@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping
 
 import msgspec
-import yaml12
 from msgspec import Struct
 
 from hermes.settings import secrets
 from hermes.settings.sections import Settings
+from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
 
-_KEY = r"""(?P<indent>[ ]*(?:-[ ]+)*)(?P<key>"[^"]*"|'[^']*'|[^\s#'"{\[\-&*!|>%@`?][^#:]*?)[ ]*:(?:\s|$)"""
+_INDENT = r"[ ]*(?:-[ ]+)*"
+_NO_KEY = frozenset("#{[-&*!|>%@`?")  # what no plain key begins with
 _FLOW_KEY = r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:"""
 # What the fast reader takes without a word: tabs, tags, aliases (which it multiplies out), several documents.
 _DOUBTFUL = r"(?m)^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]"
@@ -37,6 +38,9 @@ class Problem(Struct, frozen=True):
 def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
     """The data of a config.yaml, or everything that is wrong with it."""
     text = text.removeprefix("\ufeff")
+    line = too_deep(text)
+    if line:
+        return {}, [Problem(line, "", TOO_DEEP, "remove some of the levels")]
     if not _doubtful(text):
         data = _read(text)
         if isinstance(data, dict):
@@ -52,7 +56,7 @@ def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
 
 def _read(text: str) -> dict[str, object] | Problem:
     try:
-        data = yaml12.parse_yaml(text)
+        data = parse_yaml(text)
         sections = drop_empty({} if data is None else data)
         msgspec.convert(sections, Settings)
     except ValueError as error:
@@ -81,6 +85,8 @@ def _doubtful(text: str) -> bool:
     text = "\n".join(line for line in text.split("\n") if not line.lstrip(" ").startswith("#"))
     if re.search(_DOUBTFUL, text) or (any(map(text.__contains__, secrets.PREFIXES)) and secrets.is_secret_value(text)):
         return True
+    if secrets.has_credentials(text):
+        return True
     if "{" in text:
         flow = re.findall(_FLOW_KEY, text)
         if len(flow) != len(set(flow)):
@@ -92,10 +98,9 @@ def _repeats_a_key(text: str) -> bool:
     """Whether some block mapping seems to hold a key twice. Errs on the side of yes."""
     open_blocks: list[tuple[int, set[str]]] = []
     for line in text.split("\n"):
-        match = re.match(_KEY, line)
-        if match is None:
+        indent, key = _key_of(line)
+        if not key:
             continue
-        indent, key = match["indent"], match["key"].strip("'\"")
         column = len(indent)
         while open_blocks and (
             open_blocks[-1][0] > column or ("-" in indent and open_blocks[-1][0] > indent.index("-"))
@@ -107,6 +112,20 @@ def _repeats_a_key(text: str) -> bool:
             return True
         open_blocks[-1][1].add(key)
     return False
+
+
+def _key_of(line: str) -> tuple[str, str]:
+    """The indentation of a line, with its dashes, and the key it begins with; an empty key if it has none."""
+    found = re.match(_INDENT, line)
+    indent = found[0] if found else ""
+    rest = line[len(indent) :]
+    if rest[:1] in {'"', "'"}:
+        key, quote, after = rest[1:].partition(rest[0])
+        colon, after = after.lstrip(" ")[:1] == ":" and bool(quote), after.lstrip(" ")[1:]
+    else:
+        key, mark, after = rest.partition(":")
+        key, colon = key.rstrip(" "), bool(mark) and rest[:1] not in _NO_KEY and "#" not in key
+    return indent, key if colon and (not after or after[0].isspace()) else ""
 
 
 def overlay(data: Mapping[str, object], path: tuple[str, ...], value: object) -> dict[str, object]:

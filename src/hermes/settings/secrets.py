@@ -33,6 +33,21 @@ _KEY_SHAPE = (  # a pattern; compiled, like the others, when it is first used
     r"(?<![A-Za-z0-9])(?:(?:sk[-_]|gh[pos]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|AIza|AKIA|hf_|gsk_|xai-|pplx-|nvapi-)"
     r"[A-Za-z0-9_\-]{12,}|eyJ[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY)"
 )
+_OWNERS = {
+    "sk-ant-": "ANTHROPIC_API_KEY",
+    "sk-or-": "OPENROUTER_API_KEY",
+    "sk-": "OPENAI_API_KEY",
+    "gh": "GITHUB_TOKEN",
+    "AIza": "GEMINI_API_KEY",
+    "hf_": "HF_TOKEN",
+    "gsk_": "GROQ_API_KEY",
+    "xai-": "XAI_API_KEY",
+}
+_IN_ADDRESS = (
+    r"(?i)(://)[^/\s@?#]*@|([?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=)[^&\s#\"']+"
+)
+CREDENTIALS = "an address must not hold a password or key"
+CREDENTIALS_HINT = "leave it out of the address; a key goes into .env with `hermes config set NAME_API_KEY`"
 _ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
 _PLAIN_VALUE = r"[A-Za-z0-9_\-+=/.:,@%~^]+"
@@ -49,11 +64,13 @@ def is_secret_variable(name: str) -> bool:
     return re.fullmatch(_VARIABLE, name) is not None and is_secret_name(name)
 
 
-def variable_for(key: str) -> str:
-    """The variable to suggest for a secret that was found under `key`."""
+def variable_for(key: str, value: str = "") -> str:
+    """The variable to suggest for a secret that was found under `key`, by that name or else by the shape of `value`."""
     name = key.replace("-", "_").upper()
     match = re.search(_KEY_NAME, name)
-    return name if match and match.start() and is_secret_variable(name) else "OPENAI_API_KEY"
+    if match and match.start() and is_secret_variable(name):
+        return name
+    return next((variable for start, variable in _OWNERS.items() if value.startswith(start)), "NAME_API_KEY")
 
 
 def is_secret_value(value: str) -> bool:
@@ -62,8 +79,15 @@ def is_secret_value(value: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """`text` with everything that has the shape of a key replaced."""
+    """`text` with everything that has the shape of a key, and what an address holds of one, replaced."""
+    if "://" in text:
+        text = re.sub(_IN_ADDRESS, lambda found: f"{found[1]}********@" if found[1] else f"{found[2]}********", text)
     return re.sub(_KEY_SHAPE, "********", text)
+
+
+def has_credentials(text: str) -> bool:
+    """Whether `text` holds an address with a password or key in it: `https://me:pw@host`, `...?token=x`."""
+    return "://" in text and re.search(_IN_ADDRESS, text) is not None
 
 
 def is_address_variable(name: str) -> bool:
@@ -135,13 +159,19 @@ def _parse_line(line: str) -> EnvLine:
         return EnvLine(line, problem="expected NAME=VALUE")
     rest = match["rest"]
     if rest[:1] not in {"'", '"'}:
-        return EnvLine(line, match["name"], re.split(r"(?:^|\s+)#", rest, maxsplit=1)[0])
+        return EnvLine(line, match["name"], _uncommented(rest))
     value, end = _quoted(rest)
     if end < 0:
         return EnvLine(line, match["name"], problem=f"{match['name']}: the quote is not closed on this line")
     if rest[end:].strip() and not rest[end:].lstrip().startswith("#"):
         return EnvLine(line, match["name"], problem=f"{match['name']}: unexpected text after the closing quote")
     return EnvLine(line, match["name"], value)
+
+
+def _uncommented(text: str) -> str:
+    """`text` up to a `#` that stands at its start or after a blank."""
+    found = re.search(r"(?:^|(?<=\s))#", text)
+    return text[: found.start()].rstrip() if found else text
 
 
 def _quoted(text: str) -> tuple[str, int]:
@@ -189,7 +219,7 @@ def _replace(text: str, name: str, assignment: str | None) -> str:
 
 
 def _format(value: str) -> str:
-    if not value.isprintable() and not set(value) & set("\n\r\t"):
+    if not value.isprintable() and not all(char.isprintable() or char in "\n\r\t" for char in value):
         raise SettingsError(
             "A secret can't hold control characters.", hint="Check what was pasted; nothing was changed."
         )

@@ -131,17 +131,15 @@ class CustomProvider(Section, frozen=True):
     models: Annotated[dict[str, CustomModel], Meta(description="Facts about its models, by name.")] = {}
 
 
-_AMOUNT = r"^$|^\$\s*\d+(\.\d+)?$|^\d+(\.\d+)?\s*([kKmM]?\s*(tokens?)?|usd|dollars?)$"
+AMOUNT = r"^$|^\$\s*\d+(\.\d+)?$|^\d+(\.\d+)?\s*([kKmM]?\s*(tokens?)?|usd|dollars?)$"
 
 
 class Budget(Section, frozen=True):
     """Hard caps: a call that could pass one is not made. `$2.50` or `200k tokens`; empty for none."""
 
-    per_turn: Annotated[str, Meta(pattern=_AMOUNT, description="The most that one turn may use.")] = ""
-    per_session: Annotated[str, Meta(pattern=_AMOUNT, description="The most that one session may use.")] = ""
-    per_day: Annotated[str, Meta(pattern=_AMOUNT, description="The most that all sessions may use in a day (UTC).")] = (
-        ""
-    )
+    per_turn: Annotated[str, Meta(pattern=AMOUNT, description="The most that one turn may use.")] = ""
+    per_session: Annotated[str, Meta(pattern=AMOUNT, description="The most that one session may use.")] = ""
+    per_day: Annotated[str, Meta(pattern=AMOUNT, description="The most that all sessions may use in a day (UTC).")] = ""
     max_steps: Annotated[int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")] = 500
 
     def caps(self) -> dict[str, str]:

@@ -8,12 +8,12 @@ import io
 import json
 import re
 
-import yaml12
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from hermes.settings.diagnose import compose
+from hermes.settings.yamltext import parse_yaml
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+@ -]*(?<! )")
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
@@ -43,7 +43,7 @@ def scalar(value: object, style: str | None = None) -> str:
         return json.dumps(value, ensure_ascii=False)
     if style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if style is None and _PLAIN.fullmatch(value) and yaml12.parse_yaml(f"v: {value}") == {"v": value}:
+    if style is None and _PLAIN.fullmatch(value) and parse_yaml(f"v: {value}") == {"v": value}:
         return value
     quoted = json.dumps(value, ensure_ascii=False)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)

@@ -3,24 +3,27 @@
 import argparse
 import getpass
 import json
+import os
 import sys
 
-from hermes.errors import HermesError, UsageError
+import msgspec
+
+from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings.edit import set_secret, set_value, unset_value
-from hermes.settings.keys import find_key, parse_value
-from hermes.settings.load import environment, find_home, load_secrets
+from hermes.settings.keys import Key, find_key, parse_value
+from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.origins import (
-    Entry,
     config_problems,
     entries,
     secret_problems,
     variable_problems,
     variable_warnings,
 )
-from hermes.settings.secrets import is_secret_value, is_secret_variable
+from hermes.settings.secrets import is_secret_value, is_secret_variable, mask, variable_for
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.cli.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style
 
+_SECRET_BYTES = 64 * 1024
 _EXAMPLES = """\
 examples:
   hermes config show                        every setting and where it comes from
@@ -80,14 +83,14 @@ def _show(*, as_json: bool) -> int:
     home = find_home()
     found, secrets = entries(environment(), home), load_secrets(home=home)
     if as_json:
-        settings = [{"key": entry.key.name, "value": entry.value, "origin": entry.origin} for entry in found]
+        settings = [{"key": entry.key.name, "value": _masked(entry.value), "origin": entry.origin} for entry in found]
         listed = [{"name": name, "origin": secrets.origin(name)} for name in secrets]
         document = {"path": str(home.config), "settings": settings, "secrets": listed}
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
     style = stdout_style()
     print(style.bold("Settings"), style.dim(str(home.config)))
-    lines = columns([(entry.key.name, _shown(entry), entry.origin) for entry in found])
+    lines = columns([(entry.key.name, _shown(entry.value), entry.origin) for entry in found])
     for line, entry in zip(lines, found, strict=True):
         print(style.dim(line) if entry.origin == "default" else line)
     print()
@@ -100,28 +103,41 @@ def _show(*, as_json: bool) -> int:
 def _get(name: str) -> int:
     if is_secret_variable(name):
         raise UsageError(f"{name} is a secret and is never printed.", hint="See which are set: hermes config show")
-    key = find_key(name)
-    found = {entry.key.name: entry for entry in entries(environment(), find_home())}
-    print(_shown(found[name]) if name in found else _text(key.default))
+    key = _find(name)
+    value: object = load()
+    for part in key.path:
+        value = value.get(part, msgspec.UNSET) if isinstance(value, dict) else getattr(value, part, msgspec.UNSET)
+        if value is msgspec.UNSET:
+            raise SettingsError(f"{name} is not set.", hint=f"Set it with: hermes config set {name} VALUE")
+    print(_shown(msgspec.to_builtins(value)))
     return 0
+
+
+def _find(name: str) -> Key:
+    """The setting called `name`. One that does not exist is wrong usage."""
+    try:
+        return find_key(name)
+    except SettingsError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _set(name: str, value: str | None) -> int:
     home = find_home()
+    _require_text(name, value or "")
     if is_secret_variable(name):
         secret = value if value is not None else _ask(name)
-        if not secret:
+        if not secret.strip():
             raise UsageError(f"{name}: no value was given.", hint="Nothing was changed.")
         set_secret(home.ensure().env_file, name, secret)
         print(f"{name} is stored in {home.env_file}")
         return 0
-    key = find_key(name)
+    key = _find(name)
     if value is None:
         raise UsageError(f"{name}: a value is missing.", hint=f"Give one: hermes config set {name} VALUE")
     if is_secret_value(value):
         raise UsageError(
             "That value looks like a secret, and secrets don't belong in config.yaml.",
-            hint="Nothing was changed. Store it with: hermes config set OPENAI_API_KEY",
+            hint=f"Nothing was changed. Store it with: hermes config set {variable_for(key.path[-1], value)}",
         )
     parsed = parse_value(key, value)
     set_value(home.ensure().config, name, parsed)
@@ -134,11 +150,12 @@ def _set(name: str, value: str | None) -> int:
 def _unset(name: str) -> int:
     home = find_home()
     if is_secret_variable(name):
-        set_secret(home.ensure().env_file, name, None)
+        if os.path.lexists(home.env_file):
+            set_secret(home.env_file, name, None)
         print(f"{name} is not in {home.env_file} any more")
         return 0
-    key = find_key(name)
-    removed = unset_value(home.config, name) if home.config.exists() else False
+    key = _find(name)
+    removed = unset_value(home.config, name) if os.path.lexists(home.config) else False
     print(f"{name} = {printable(_text(key.default))} (default{'' if removed else ', it was not set'})")
     return 0
 
@@ -171,11 +188,34 @@ def _ask(name: str) -> str:
             return getpass.getpass(f"{name} (not shown): ").strip()
         except EOFError:
             return ""
-    return sys.stdin.readline().strip()
+    content = sys.stdin.buffer.read(_SECRET_BYTES + 1)
+    if len(content) > _SECRET_BYTES:
+        raise UsageError(f"{name}: more than 64 KiB on stdin.", hint="Nothing was changed.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: what is on stdin is not UTF-8 text.", hint="Nothing was changed.") from error
+    return text.removesuffix("\n").removesuffix("\r")
 
 
-def _shown(entry: Entry) -> str:
-    return printable(_text(entry.value))
+def _require_text(*arguments: str) -> None:
+    """Bytes that are no text reach Python as half characters, which no file can hold."""
+    for argument in arguments:
+        if not argument.isascii() and any("\ud800" <= char <= "\udfff" for char in argument):
+            raise UsageError(f"{argument!r} is not UTF-8 text.", hint="Nothing was changed.")
+
+
+def _shown(value: object) -> str:
+    return printable(mask(_text(value)))
+
+
+def _masked(value: object) -> object:
+    """`value` with every text in it masked."""
+    if isinstance(value, dict):
+        return {name: _masked(below) for name, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked(item) for item in value]
+    return mask(value) if isinstance(value, str) else value
 
 
 def _text(value: object) -> str:
