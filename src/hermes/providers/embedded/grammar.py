@@ -96,7 +96,7 @@ def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
         if starts:
             rules[f"f{index}"] = " | ".join(starts)
             targets.append(f"{quote(path)} {quote(': ')} f{index}")
-    return {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\x00]*'} if targets else {}
+    return {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\n\\x00]*'} if targets else {}
 
 
 def _shown_rules(shown: str, name: str, words: frozenset[str], rules: dict[str, str]) -> list[str]:

@@ -120,8 +120,10 @@ class Toolbox:
 
     def _values(self, action: Action, held: str, items: list[str]) -> dict[str, Any]:  # noqa: PLR0911 - as above
         match action.verb:
-            case "read" | "list":
+            case "read":
                 return {"path": action.path}
+            case "list":
+                return self._listing(action.path)
             case "find":
                 return {"pattern": self._pattern(action.text)}
             case "write":
@@ -134,6 +136,14 @@ class Toolbox:
                 return {"command": action.text}
             case "todo" | "say":
                 return {"items": [self._item(text) for text in items]}
+
+    def _listing(self, path: str) -> dict[str, Any]:
+        """A folder; of a pattern such as `src/*.py` the folder and, where the tool can, what is to fit."""
+        folder, _, name = path.rpartition("/")
+        if "*" not in path:
+            return {"path": path}
+        place = folder if folder and "*" not in folder else "."
+        return {"path": place} | ({"glob": name} if "glob" in self._tools["list"].fields else {})
 
     def _change(self, action: Action, held: str) -> dict[str, Any]:
         """A name that occurs often is changed everywhere, where the tool can; anything else only at its first place."""
@@ -189,6 +199,7 @@ def _fit(role: str, spec: ToolSpec) -> Tool | None:
         if name is None:
             return None
         fields[field] = name
+    fields |= {"glob": "glob"} if role == "list" and "glob" in properties else {}
     fields |= {"every": "replace_all"} if role == "edit" and "replace_all" in properties else {}
     required = set(spec.parameters.get("required", ()))
     return Tool(spec.name, fields, spec) if required <= set(fields.values()) else None

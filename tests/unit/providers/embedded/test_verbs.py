@@ -137,3 +137,10 @@ def test_a_comma_that_stays_is_not_doubled() -> None:
     change = Action(verb="replace", path="f", old='"a": 1', text='"a": 2,')
     _, given = arguments(BOX, change, {"f": '{\n  "a": 1,\n  "b": 2\n}\n'})
     assert (given["old_text"], given["new_text"]) == ('"a": 1', '"a": 2')
+
+
+def test_a_pattern_is_listed_as_its_folder_and_what_is_to_fit() -> None:
+    assert arguments(BOX, Action(verb="list", path="src/*.py")) == ("list_files", {"path": "src"})
+    box = Toolbox([spec("list_files", path={}, glob={})])
+    assert arguments(box, Action(verb="list", path="*.py")) == ("list_files", {"path": ".", "glob": "*.py"})
+    assert arguments(box, Action(verb="list", path="src")) == ("list_files", {"path": "src"})
