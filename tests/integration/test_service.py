@@ -84,6 +84,7 @@ class Desktop:
             budget=lambda session: Budget(),
             publish=self.app.publish,
             snapshot=self.app.snapshot,
+            title=lambda session, history: None,
             show=self._show,
         )
 

@@ -1,5 +1,6 @@
 """Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,16 +13,19 @@ from hermes.app.app import App
 from hermes.app.approvals import Desk
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
+from hermes.app.titles import suggest
 from hermes.core.budget import Budget, Cap, Price, parse_amount
 from hermes.core.calls import CallRunner
+from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
 from hermes.core.prompt import PROJECT_FILES, system_prompt
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
+from hermes.errors import HermesError
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
-from hermes.schema.events import SessionPrompted
+from hermes.schema.events import AuxiliaryCalled, SessionPrompted, SessionTitled
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import default_tools
@@ -53,6 +57,7 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._model_name = model
         self._tools: dict[str, Mapping[str, Tool]] = {}
+        self._aside: set[asyncio.Task[None]] = set()
         self.desk = Desk()
 
     @cached_property
@@ -85,6 +90,7 @@ class Agent:
             budget=self._budget,
             publish=app.publish,
             snapshot=app.snapshot,
+            title=self._title,
             show=self._show,
         )
         return SessionService(app, workshop)
@@ -126,6 +132,31 @@ class Agent:
     def _price(self) -> Price | None:
         prices = self.model.facts.prices
         return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
+
+    def _title(self, session: str, history: History) -> None:
+        """Starts the search for a better title, if the user has named a model for that. Nobody waits for it."""
+        name = self._app.settings.auxiliary.title
+        if not name or len(history.messages) < 2:
+            return
+        task = asyncio.get_running_loop().create_task(self._find_title(session, name, history))
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    async def _find_title(self, session: str, name: str, history: History) -> None:
+        model = build_model(self._app.settings, self._secrets, self._app.home, model=name)
+        called = AuxiliaryCalled(task="title", provider=model.provider, model=model.name)
+        try:
+            title, usage = await suggest(model, history)
+        except HermesError as error:
+            await self._note(session, msgspec.structs.replace(called, failure=error.message))
+            return
+        finally:
+            await model.close()
+        found = [SessionTitled(title=title, by="model")] if title else []
+        await self._note(session, msgspec.structs.replace(called, usage=usage), *found)
+
+    async def _note(self, session: str, *events: Event) -> None:
+        await asyncio.to_thread(self._app.record, session, *events)
 
     def _show(self, session: str, turn: str, event: Event) -> None:
         payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}

@@ -10,8 +10,10 @@ import msgspec
 
 from hermes.app.approvals import Desk, SessionApprovals
 from hermes.app.journal import SessionJournal
+from hermes.app.titles import first_words
 from hermes.core.budget import Budget
 from hermes.core.calls import finished
+from hermes.core.history import History
 from hermes.core.ports import Approvals, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
@@ -25,7 +27,6 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import UserMessage
 from hermes.store import Store
 from hermes.store.leases import TTL, Lease
 from hermes.store.row import Row
@@ -50,6 +51,8 @@ class Workshop(msgspec.Struct, frozen=True):
     budget: Callable[[str], Budget]
     publish: Callable[[Row], None]
     snapshot: Callable[[str], None]
+    title: Callable[[str, History], None]
+    """Looks for a better title, on the side."""
     show: Callable[[str, str, Event], None]
     """Publishes a transient event of a session and turn."""
 
@@ -152,8 +155,10 @@ class Runner:
             ended = await self._to_the_end(runtime, self._turn)
         finally:
             self._turn = None
-        titled = [] if info.title else [SessionTitled(title=_title(journal), by="hermes")]
+        titled = [] if info.title else [SessionTitled(title=first_words(journal.history), by="hermes")]
         await journal.record(ended, *titled)
+        if titled:
+            shop.title(self.session, journal.history)
         await asyncio.to_thread(shop.snapshot, self.session)
         self.ended = ended
 
@@ -192,10 +197,3 @@ class Runner:
     def _show(self, event: Event) -> None:
         turn = self._journal.turn if self._journal else ""
         self._shop.show(self.session, turn, event)
-
-
-def _title(journal: SessionJournal) -> str:
-    """The first words that were said."""
-    first = next((message.text for message in journal.history.messages if isinstance(message, UserMessage)), "")
-    line = " ".join(first.split())
-    return line if len(line) <= 60 else line[:59].rsplit(" ", 1)[0] + "…"

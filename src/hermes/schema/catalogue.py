@@ -25,6 +25,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ApprovalAnswered,
     events.ModelRetried,
     events.ReplyRejected,
+    events.AuxiliaryCalled,
     events.MessageDelta,
     events.ReasoningDelta,
     events.ToolGenerating,

@@ -160,6 +160,18 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     by: Annotated[str, Meta(description="Surface that answered; `nobody` when there was none to ask.")] = ""
 
 
+class AuxiliaryCalled(Event, frozen=True, kw_only=True):
+    """A model did something on the side, such as finding a title; not part of the conversation."""
+
+    topic: ClassVar[str] = "agent.auxiliary.called"
+
+    task: Annotated[Literal["title"], Meta(description="What for.")]
+    provider: Annotated[str, Meta(description="Who was asked.")] = ""
+    model: Annotated[str, Meta(description="Which model was asked.")] = ""
+    usage: Annotated[Usage | None, Meta(description="Tokens and money of the call.")] = None
+    failure: Annotated[str, Meta(description="What went wrong, if something did.")] = ""
+
+
 class MessageDelta(Event, frozen=True, kw_only=True):
     """More of the reply that is being written."""
 

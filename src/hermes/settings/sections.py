@@ -147,6 +147,12 @@ class Budget(Section, frozen=True):
         return {"turn": self.per_turn, "session": self.per_session, "day": self.per_day}
 
 
+class Auxiliary(Section, frozen=True):
+    """Models for work on the side: `provider:model`, or a model of the main provider; empty for none."""
+
+    title: Annotated[str, Meta(description="Finds titles for sessions; empty takes the first words.")] = ""
+
+
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
@@ -155,6 +161,7 @@ class Settings(Section, frozen=True):
         dict[str, CustomProvider],
         Meta(description="Services by a name of your choice: base_url, key_env, api, models."),
     ] = {}
+    auxiliary: Auxiliary = Auxiliary()
     budget: Budget = Budget()
     sessions: Sessions = Sessions()
     store: Store = Store()

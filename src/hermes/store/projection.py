@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import apsw
 
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.events import AuxiliaryCalled, SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.row import Row
 
@@ -46,6 +46,10 @@ def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
     if isinstance(event, SessionTitled):
         connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (event.title, row.session))
     elif isinstance(event, AssistantMessage):
+        if event.model:
+            connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (event.model, row.session))
+        _count_call(connection, row, event)
+    elif isinstance(event, AuxiliaryCalled):
         _count_call(connection, row, event)
 
 
@@ -54,9 +58,7 @@ def _begin_session(connection: apsw.Connection, row: Row, event: SessionCreated)
     connection.execute(_INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values))
 
 
-def _count_call(connection: apsw.Connection, row: Row, message: AssistantMessage) -> None:
-    if message.model:
-        connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (message.model, row.session))
+def _count_call(connection: apsw.Connection, row: Row, message: AssistantMessage | AuxiliaryCalled) -> None:
     if message.usage is None or _is_copy(connection, row):
         return
     day = datetime.fromtimestamp(row.ts, UTC).date().isoformat()
