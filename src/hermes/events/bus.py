@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, Background, InFlight
 from hermes.events.envelope import FLAT, Envelope, is_flat, seal
-from hermes.events.recursion import RecursionGuard
+from hermes.events.recursion import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import Callback, Subscription, SubscriptionStats, is_async, refuse_useless
-from hermes.events.tally import Outcomes, Tally
+from hermes.events.tally import Outcomes
 from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
 
@@ -75,7 +75,6 @@ class Bus:
         "_lock",
         "_numbers",
         "_outcomes",
-        "_refused",
         "_routes",
         "_same",
         "_stopwatch",
@@ -92,7 +91,7 @@ class Bus:
     ) -> None:
         self._clock = clock
         self._stopwatch = Stopwatch(clock, steady_clock)
-        self._guard = RecursionGuard(max_depth)
+        self._guard = RecursionGuard(max_depth, Bus.publish.__code__)
         self._trie: Trie[Subscription] = Trie()
         self._routes: dict[str, _Route] = {}
         self._same: dict[tuple[Subscription, ...], tuple[Subscription, ...]] = {}
@@ -104,7 +103,6 @@ class Bus:
         self._changing = False
         self._under_way = 0
         self._ended_calls = 0
-        self._refused = Tally()
         self._outcomes = Outcomes()
         self._in_flight = InFlight(self._outcomes)
 
@@ -135,7 +133,11 @@ class Bus:
                     event = seal(payload, route.topic, route.source, started)
                 for value in event.values():
                     kind = type(value)
-                    if kind is not str and kind is not int and kind not in FLAT:
+                    if (
+                        kind is not str
+                        and kind is not int
+                        and (kind not in FLAT or (kind is float and value - value))  # not a number, or no end to it
+                    ):
                         event = seal(payload, route.topic, route.source, started)
                         started = clock()  # sealing may take its time, and that isn't the first subscriber's
                         break
@@ -216,7 +218,7 @@ class Bus:
             failed=failed,
             dropped=dropped,
             pending=pending,
-            refused=self._refused.value,
+            refused=self._guard.refused.value,
             subscriptions=tuple(subscription.stats() for subscription in live),
         )
 
@@ -240,6 +242,10 @@ class Bus:
         subscription.on_end = stream.finish
         self._begin(subscription)
         return subscription
+
+    def now(self) -> float:
+        """The time that an envelope made now carries."""
+        return self._clock()
 
     def count_dropped(self, subscription: Subscription) -> None:
         """Count an event that a subscription was given and let go of."""
@@ -318,16 +324,19 @@ class Bus:
 
     def _refuses(self, route: _Route) -> bool:
         """True when this publish is nested too deep; tells everyone who listens for that."""
-        depth = self._guard.refuses(route.topic, Bus.publish.__code__, self._under_way)
-        if not depth:
-            return False
-        self._refused.add()
-        with self._guard.report() as is_first:
+        depth = self._guard.refuses(self, self._under_way)
+        # What is pending here is so because a callback kept the error from the publish that would have told.
+        stop = Stop(route.topic, depth) if depth else self._guard.take_pending()
+        if stop is not None:
+            self._tell_of_refusal(stop)
+        return depth > 0
+
+    def _tell_of_refusal(self, stop: Stop) -> None:
+        with self._guard.report(stop) as is_first:
             if is_first:
-                if self._guard.is_news(route.topic):
-                    log.error("%.200r was refused: published at depth %d, from its own callbacks", route.topic, depth)
-                self.publish(RECURSION_STOPPED, {"topic": route.topic, "depth": depth})
-        return True
+                if self._guard.is_news(stop.topic):
+                    log.error("%.200r was refused: published at depth %d, from its own callbacks", *stop)
+                self.publish(RECURSION_STOPPED, {"stopped": stop.topic, "depth": stop.depth})
 
     def _examine(self, subscription: Subscription, result: object) -> int:
         """Look at what a callback returned; 1 if the event was dropped for want of a loop."""
@@ -354,6 +363,13 @@ class Bus:
         self._outcomes.failed.add()
         if seconds > subscription.slowest:
             self._stopwatch.record(subscription, seconds)
+        if isinstance(error, RecursionError):
+            if self._guard.exhausted(topic):
+                raise error
+            stop = self._guard.take_pending()
+            if stop is not None:
+                self._tell_of_refusal(stop)
+                return
         log.error("%r failed on the event %.200r", subscription, topic, exc_info=error)
 
 

@@ -11,9 +11,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn, SupportsIndex
 
 MAX_LEVELS = 100
+MAX_DIGITS = 4300  # of an integer: Python writes and reads no more
 
 # The values that are their own JSON form. Exact types: a subclass may carry more than JSON can.
 FLAT: frozenset[type] = frozenset((str, int, float, bool, type(None)))
+
+_TOO_LARGE = 10**MAX_DIGITS
 
 
 class Envelope(dict[str, Any]):
@@ -85,7 +88,8 @@ def is_flat(payload: object) -> bool:
         return payload is None
     payload = payload.copy()  # another thread may add to it meanwhile
     for value in payload.values():
-        if type(value) not in FLAT:
+        kind = type(value)
+        if kind is not str and kind is not int and (kind not in FLAT or (kind is float and value - value)):
             return False
     return all(type(key) is str for key in payload)
 
@@ -100,8 +104,10 @@ class _Sealer:
 
     def value(self, value: object, where: str) -> object:
         kind = type(value)
-        if kind in FLAT or kind is Envelope or kind is FrozenList:
+        if kind is Envelope or kind is FrozenList or _is_json(value):
             return value
+        if kind in FLAT:
+            raise ValueError(f"{where:.200}: {_fault(value)}, which JSON can't hold")
         if isinstance(value, Mapping):
             return self.mapping(value, where)
         if isinstance(value, (list, tuple)):
@@ -117,14 +123,16 @@ class _Sealer:
             if not isinstance(key, str):
                 raise TypeError(f"{where}: a name must be a string, not {_name(key)} {key!r:.60}")
             name = key if type(key) is str else str.__str__(key)
-            sealed[name] = inner if type(inner) in FLAT else self.value(inner, f"{where}.{key:.60}")
+            if not _is_json(name):
+                raise ValueError(f"{where:.200}: a name with {_fault(name)}, which JSON can't hold")
+            sealed[name] = inner if _is_json(inner) else self.value(inner, f"{where}.{key:.60}")
         self._inside.discard(id(value))
         return Envelope(sealed)
 
     def sequence(self, value: Iterable[object], where: str) -> FrozenList:
         self._enter(value, where)
         sealed = [
-            inner if type(inner) in FLAT else self.value(inner, f"{where}[{index}]")
+            inner if _is_json(inner) else self.value(inner, f"{where}[{index}]")
             for index, inner in enumerate(list(value))
         ]
         self._inside.discard(id(value))
@@ -142,17 +150,43 @@ class _Sealer:
             return self.value(value.value, where)
         # The base's own conversion: a subclass may have another.
         if isinstance(value, str):
-            return str.__str__(value)
+            return self.value(str.__str__(value), where)
         if isinstance(value, int):
-            return int.__int__(value)
+            return self.value(int.__int__(value), where)
         if isinstance(value, float):
-            return float.__float__(value)
+            return self.value(float.__float__(value), where)
         if isinstance(value, os.PathLike):
-            return os.fsdecode(value)
+            return self.value(os.fsdecode(value), where)
         self._enter(value, where)
         sealed = self.value(_natural_form(value, where), where)
         self._inside.discard(id(value))
         return sealed
+
+
+def _is_json(value: Any) -> bool:
+    """True for a flat value that JSON can hold as it is."""
+    kind = type(value)
+    if kind is str:
+        return str.isascii(value) or _is_text(value)
+    if kind is int:
+        return -_TOO_LARGE < value < _TOO_LARGE
+    if kind is float:
+        return not value - value  # infinity and not-a-number give not-a-number, which is true
+    return kind in FLAT
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _fault(value: object) -> str:
+    if type(value) is str:
+        return "half a surrogate pair"
+    return f"the number {value}" if type(value) is float else f"a number of more than {MAX_DIGITS:,} digits"
 
 
 def _natural_form(value: object, where: str) -> object:

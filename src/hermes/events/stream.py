@@ -9,13 +9,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal, Protocol, Self, get_args
 
 from hermes.events.background import running_loop
-from hermes.events.envelope import Envelope
+from hermes.events.envelope import Envelope, seal
 from hermes.events.subscription import Subscription
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 Policy = Literal["drop_oldest", "drop_newest", "close"]
+
+GAP = "gap"
 
 
 class StreamHost(Protocol):
@@ -26,6 +28,8 @@ class StreamHost(Protocol):
     def unsubscribe(self, handle: Subscription) -> bool: ...
 
     def count_dropped(self, subscription: Subscription) -> None: ...
+
+    def now(self) -> float: ...
 
 
 class Stream:
@@ -136,7 +140,8 @@ class Stream:
         return event
 
     def _gap(self, missing: int) -> Envelope:
-        return Envelope(type="gap", dropped=missing, pattern=self.pattern, policy=self.policy)
+        content = {"dropped": missing, "pattern": self.pattern, "policy": self.policy}
+        return seal(content, GAP, GAP, self._host.now())
 
     def _wake(self, waiting: "Future[None] | None") -> None:
         loop = self._loop

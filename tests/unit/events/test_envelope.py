@@ -20,10 +20,18 @@ from hermes.events import Bus, Envelope, thaw
 # Other work on the machine makes an example slow; that says nothing about the bus.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
+BEYOND_JSON = [
+    ("nan", float("nan")),
+    ("inf", float("inf")),
+    ("-inf", float("-inf")),
+    ("4,300 digits", 10**4300),
+    ("4,300 digits", -(10**4300)),
+    ("surrogate", "half \ud83d"),
+]
 PAYLOADS = st.dictionaries(st.text(), JSON, max_size=6)
 
 
@@ -259,3 +267,33 @@ def test_a_payload_that_is_nested_too_deep_is_refused() -> None:
 def test_a_payload_of_a_megabyte_arrives_whole() -> None:
     event = received({"text": "x" * 1_000_000, "items": list(range(100_000))})
     assert (len(event["text"]), event["items"][-1]) == (1_000_000, 99_999)
+
+
+@pytest.mark.parametrize("pattern", ["demo.topic", "elsewhere"])
+@pytest.mark.parametrize(("complaint", "value"), BEYOND_JSON, ids=lambda value: type(value).__name__)
+def test_a_value_that_json_can_not_hold_is_refused_with_its_place(pattern: str, complaint: str, value: object) -> None:
+    bus = Bus()
+    bus.subscribe(pattern, lambda event: None)
+    with pytest.raises(ValueError, match=rf"payload\.list\[1\]\.x: .*{complaint}.*JSON"):
+        bus.publish("demo.topic", {"list": [1, {"x": value}]})
+
+
+@pytest.mark.parametrize("pattern", ["demo.topic", "elsewhere"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_float_that_json_can_not_hold_is_refused_in_a_flat_payload_too(pattern: str, value: float) -> None:
+    bus = Bus()
+    bus.subscribe(pattern, lambda event: None)
+    with pytest.raises(ValueError, match=r"payload\.x: the number"):
+        bus.publish("demo.topic", {"y": 1, "x": value})
+
+
+def test_what_is_converted_is_held_to_json_as_well() -> None:
+    class Rate(float):
+        pass
+
+    for value in (Rate("nan"), pathlib.Path("half \udc80")):
+        with pytest.raises(ValueError, match=r"payload\.x"):
+            received({"x": value})
+    with pytest.raises(ValueError, match="payload: a name"):
+        received({"list": [], "half \udc80": 1})
+    assert json.loads(json.dumps(received({"x": [10**4299, "ä€😀", -0.0, 1.5e308]})))["x"][1] == "ä€😀"

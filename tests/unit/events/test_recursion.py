@@ -1,8 +1,13 @@
 import logging
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from traceback import walk_stack
 
 import pytest
 
 from hermes.events import Bus, Envelope
+from hermes.schema.events import RecursionStopped
 
 
 def test_a_recursion_of_ten_thousand_is_stopped_with_an_error_event(caplog: pytest.LogCaptureFixture) -> None:
@@ -18,7 +23,7 @@ def test_a_recursion_of_ten_thousand_is_stopped_with_an_error_event(caplog: pyte
     bus.publish("loop.again", {"depth": 1})
     assert depths == list(range(1, 65))
     (error,) = stopped
-    assert (error["topic"], error["depth"]) == ("loop.again", 65)
+    assert (error["stopped"], error["depth"]) == ("loop.again", 65)
     assert bus.stats().refused == 1
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
@@ -69,15 +74,115 @@ def test_the_report_of_a_recursion_may_itself_recurse() -> None:
     bus, reports = Bus(max_depth=3), list[str]()
 
     def report(event: Envelope) -> None:
-        reports.append(event["topic"])
+        reports.append(event["stopped"])
         bus.publish("a")
-        bus.publish("bus.recursion_stopped", {"topic": "again"})
+        bus.publish("bus.recursion_stopped", {"stopped": "again"})
 
     bus.subscribe("a", lambda event: bus.publish("a"))
     bus.subscribe("bus.recursion_stopped", report)
     bus.publish("a")
     assert reports == ["a"]
     assert bus.stats().refused == 3
+
+
+def test_a_callback_that_publishes_two_new_topics_does_not_double_at_every_level() -> None:
+    bus, calls, stopped = Bus(), list[str](), list[Envelope]()
+
+    def twice(event: Envelope) -> None:
+        calls.append(event["type"])
+        assert len(calls) < 1000
+        for _ in range(2):
+            bus.publish(f"s.{len(calls)}")
+
+    bus.subscribe("s.**", twice)
+    bus.subscribe("bus.recursion_stopped", stopped.append)
+    bus.publish("s")
+    assert len(calls) == 64
+    assert bus.stats().refused == len(stopped) == 65
+
+
+def test_a_recursion_on_an_inner_bus_does_not_silence_it_for_good() -> None:
+    outer, inner, heard = Bus(), Bus(max_depth=5), list[str]()
+    inner.subscribe("loop", lambda event: inner.publish("loop"))
+    inner.subscribe("other", lambda event: heard.append(event["type"]))
+    outer.subscribe("*", lambda event: inner.publish(event["type"]))
+    outer.publish("loop")
+    outer.publish("other")
+    assert heard == ["other"]
+
+
+def through(frames: int, last: Callable[[], None]) -> None:
+    """Calls `last` from `frames` calls further down."""
+    if frames:
+        through(frames - 1, last)
+    else:
+        last()
+
+
+@pytest.mark.parametrize("frames", [20, 21, 37, 150])
+def test_a_recursion_that_ends_the_stack_first_is_stopped_with_an_error_event(frames: int) -> None:
+    bus, calls, stopped = Bus(), list[str](), list[Envelope]()
+
+    def again(event: Envelope) -> None:
+        calls.append(event["type"])
+        assert len(calls) < 1000
+        through(frames, lambda: bus.publish("loop"))
+        through(frames, lambda: bus.publish("loop"))
+
+    def report(event: Envelope) -> None:
+        through(100, lambda: stopped.append(event))
+
+    bus.subscribe("loop", again)
+    bus.subscribe("bus.recursion_stopped", report)
+    bus.publish("loop")
+    assert len(calls) < 64
+    assert {event["stopped"] for event in stopped} == {"loop"}
+    assert 2 <= stopped[0]["depth"] <= len(calls)
+    assert bus.stats().refused >= len(stopped) >= 1
+    calls.clear()
+    bus.subscribe("calm", lambda event: calls.append(event["type"]))
+    bus.publish("calm")
+    assert calls == ["calm"]
+
+
+def test_callbacks_that_keep_the_error_to_themselves_only_delay_the_report() -> None:
+    bus, stopped = Bus(), list[Envelope]()
+
+    def again(event: Envelope) -> None:
+        if sum(1 for _ in walk_stack(None)) > sys.getrecursionlimit() - 100:
+            again(event)  # until the stack ends, in this callback for certain
+        with suppress(RecursionError):
+            through(20, lambda: bus.publish("loop"))
+
+    bus.subscribe("loop", again)
+    bus.subscribe("bus.recursion_stopped", stopped.append)
+    bus.subscribe("calm", lambda event: None)
+    bus.publish("loop")
+    bus.publish("calm")
+    assert [event["stopped"] for event in stopped] == ["loop"]
+    assert bus.stats().refused == 1
+
+
+def test_a_callback_that_recurses_by_itself_has_failed_and_nothing_is_refused() -> None:
+    bus, stopped = Bus(), list[Envelope]()
+
+    def endless(event: Envelope) -> None:
+        endless(event)
+
+    bus.subscribe("inner", endless)
+    bus.subscribe("outer", lambda event: bus.publish("inner"))
+    bus.subscribe("bus.recursion_stopped", stopped.append)
+    bus.publish("outer")
+    assert (bus.stats().failed, bus.stats().refused, stopped) == (1, 0, [])
+
+
+def test_the_report_has_the_fields_that_its_schema_names() -> None:
+    bus, stopped = Bus(max_depth=2), list[Envelope]()
+    bus.subscribe("a", lambda event: bus.publish("a"))
+    bus.subscribe(RecursionStopped.topic, stopped.append)
+    bus.publish("a")
+    (event,) = stopped
+    assert event.keys() - {"type", "ts", "src"} == set(RecursionStopped.__struct_fields__)
 
 
 def test_two_buses_that_feed_each_other_are_stopped() -> None:

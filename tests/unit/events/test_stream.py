@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hermes.events import Bus, Envelope, Policy, Stream
+from hermes.schema.events import Gap
 
 
 @pytest.fixture
@@ -103,11 +104,14 @@ async def test_close_ends_the_stream_after_a_gap(bus: Bus) -> None:
             await anext(events)
 
 
-async def test_a_gap_says_which_stream_it_is_about(bus: Bus) -> None:
+async def test_a_gap_says_which_stream_it_is_about_and_when_it_was_noticed() -> None:
+    bus = Bus(clock=lambda: 7.5)
     async with bus.stream("a.*", maxsize=1) as events:
         publish(bus, 1, 2)
         gap = await anext(events)
-    assert gap == {"type": "gap", "dropped": 1, "pattern": "a.*", "policy": "drop_oldest"}
+    content = {"dropped": 1, "pattern": "a.*", "policy": "drop_oldest"}
+    assert gap == {"type": "gap", "ts": 7.5, "src": "gap", **content}
+    assert content.keys() == set(Gap.__struct_fields__)
 
 
 async def test_leaving_ends_the_subscription_and_the_iteration(bus: Bus) -> None:
