@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,12 +59,56 @@ def test_every_finding_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
     assert all(finding["to_do"] for finding in found if finding["status"] != "ok")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"SQLite format 3\x00", b"SQLite format 3\x00" + b"\x00" * 84])
-def test_the_header_of_the_database_is_looked_at(tmp_path: Path, content: bytes) -> None:
+def database(folder: Path, *statements: str) -> bytes:
+    import apsw
+
+    path = folder / "state.db"
+    connection = apsw.Connection(str(path))
+    for statement in (
+        "PRAGMA application_id = 0x48524D53",
+        "CREATE TABLE a (b)",
+        "PRAGMA user_version = 1",
+        *statements,
+    ):
+        connection.execute(statement)
+    connection.close()
+    path.chmod(0o600)
+    return path.read_bytes()
+
+
+def about_state(home: Path) -> Finding:
+    return next(finding for finding in findings(home)[1] if finding["check"] == "sessions")
+
+
+def test_a_sound_database_is_in_order_and_one_open_to_others_is_not(tmp_path: Path) -> None:
+    database(tmp_path)
+    assert about_state(tmp_path)["status"] == "ok"
+    (tmp_path / "state.db").chmod(0o644)
+    found = about_state(tmp_path)
+    assert found["status"] == "warn"
+    assert found["to_do"].startswith("Run: chmod 600")
+
+
+@pytest.mark.parametrize(
+    ("statement", "start", "end", "message"),
+    [
+        ("", 0, 0, "is empty"),
+        ("", 0, 50, "is not a database"),
+        ("", 1, None, "is not a database"),
+        ("PRAGMA application_id = 7", 0, None, "another program's"),
+        ("PRAGMA user_version = 9999", 0, None, "newer Hermes"),
+        ("", 0, -4096, "bytes instead of"),
+    ],
+)
+def test_a_database_that_would_be_refused_or_rebuilt_fails(
+    tmp_path: Path, statement: str, start: int, end: int | None, message: str
+) -> None:
+    content = database(tmp_path, statement)[start:end]
     (tmp_path / "state.db").write_bytes(content)
-    _, found = findings(tmp_path)
-    status = next(finding["status"] for finding in found if finding["check"] == "sessions")
-    assert status == ("ok" if len(content) in {0, 100} and content[:1] != b"\x00" else "fail")
+    found = about_state(tmp_path)
+    assert found["status"] == "fail"
+    assert message in found["message"]
+    assert found["to_do"]
     assert (tmp_path / "state.db").read_bytes() == content
 
 
@@ -82,3 +127,44 @@ def test_a_broken_config_does_not_stop_it(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "config.yaml is a folder" in done.stdout
     assert "python" in done.stdout
+
+
+def test_a_name_that_is_too_long_is_a_finding(tmp_path: Path) -> None:
+    code, found = findings(tmp_path / ("x" * 300))
+    assert code == 1
+    home = next(finding for finding in found if finding["check"] == "home")
+    assert "file name too long" in home["message"]
+    assert "python" in {finding["check"] for finding in found}
+
+
+def powerless(*command: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run as somebody to whom permissions apply, even where the tests run as root."""
+    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if drop and shutil.which("setpriv") is None:
+        pytest.skip("permissions do not apply to root")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    return subprocess.run(
+        [*drop, *command], env={**kept, "HERMES_HOME": str(home)}, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("below", ["", "below", "below/it"])
+def test_a_closed_folder_is_named_and_the_other_checks_run(tmp_path: Path, below: str) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    try:
+        if powerless("cat", closed / "x", home=closed).stderr.find("Permission denied") < 0:
+            pytest.skip("permissions do not apply here")
+        done = powerless(HERMES, "doctor", home=closed / below)
+        shown = powerless(HERMES, "config", "show", home=closed / below)
+        stored = powerless(HERMES, "config", "set", "display.color", "never", home=closed / below)
+    finally:
+        closed.chmod(0o700)
+    assert done.returncode == shown.returncode == stored.returncode == 1
+    assert "unexpected" not in done.stderr + shown.stderr + stored.stderr
+    assert "python" in done.stdout
+    assert f"chmod u+{'x' if below else 'rwx'} '{closed}'" in done.stdout
+    assert f"chmod u+x '{closed}'" in shown.stderr
+    assert str(closed) in stored.stderr

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.settings import atomic
+from hermes.settings.home import probe
 from hermes.settings.keys import find_key
 from hermes.settings.load import MAX_BYTES, read_text, unusable
 from hermes.settings.parse import drop_empty, overlay, parse_config
@@ -72,8 +73,8 @@ def _require_stored(path: Path, text: str, name: str, value: str | None) -> None
 def _change(
     path: Path, edit: Callable[[str], list[str]], expect: Callable[[dict[str, object]], dict[str, object]]
 ) -> bool:
-    if path.is_symlink() and not path.exists():
-        read_text(path)  # says what is wrong with the link
+    if isinstance(probe(path), OSError):
+        read_text(path)  # says what is wrong with a link to nothing or a closed folder
     with atomic.locked(path) as target:
         text = read_text(target) or ""
         data, problems = parse_config(text)

@@ -82,12 +82,19 @@ class Home(Struct, frozen=True):
 
     def _unusable(self, error: OSError) -> HomeError:
         elsewhere = "set HERMES_HOME to a folder that you can write."
-        if self.root.is_symlink() and not self.root.exists():
+        info, link = probe(self.root), probe(self.root, follow=False)
+        closed = closed_folder(self.root)
+        if closed is not None:
+            return HomeError(
+                f"The Hermes home can't be reached: {self.root}",
+                hint=f"Open the folder {closed} (chmod u+x '{closed}'), or {elsewhere}",
+            )
+        if isinstance(info, OSError) and not isinstance(link, OSError):
             return HomeError(
                 f"The Hermes home is a symbolic link to nothing: {self.root}",
                 hint=f"Create {self.root.readlink()}, remove the link, or {elsewhere}",
             )
-        if self.root.is_file():
+        if not isinstance(info, OSError) and stat.S_ISREG(info.st_mode):
             return HomeError(
                 f"The Hermes home must be a folder, but this is a file: {self.root}",
                 hint=f"Move the file away, or {elsewhere}",
@@ -96,6 +103,25 @@ class Home(Struct, frozen=True):
             f"The Hermes home can't be created: {self.root} ({(error.strerror or str(error)).lower()})",
             hint=f"Create it yourself, or {elsewhere}",
         )
+
+
+def probe(path: Path, *, follow: bool = True) -> os.stat_result | OSError:
+    """What is at `path`, or why that can't be said: nothing there, a folder above that is closed, too long a name."""
+    try:
+        return path.stat(follow_symlinks=follow)
+    except OSError as error:
+        return error
+
+
+def closed_folder(path: Path) -> Path | None:
+    """The topmost folder on the way to `path` that this user may not enter."""
+    for folder in reversed(path.parents):
+        info = probe(folder)
+        if isinstance(info, OSError):
+            return None
+        if stat.S_ISDIR(info.st_mode) and not os.access(folder, os.X_OK):
+            return folder
+    return None
 
 
 def _make_private(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.errors import HomeError, SettingsError
-from hermes.settings.home import Home
+from hermes.settings.home import Home, closed_folder
 from hermes.settings.parse import Problem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
@@ -139,7 +139,10 @@ def _require_small_file(path: Path, info: os.stat_result) -> None:
 
 def _unreadable(path: Path, error: OSError) -> SettingsError:
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return SettingsError(f"{path.name} can't be read: {path}", hint=f"Allow it with: chmod u+r '{path}'")
+        closed = closed_folder(path)
+        allow = f"chmod u+r '{path}'" if closed is None else f"chmod u+x '{closed}'"
+        why = "" if closed is None else f" (the folder {closed} is closed to you)"
+        return SettingsError(f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}")
     return SettingsError(
         f"{path.name} can't be read: {path} ({(error.strerror or '').lower()})", hint="Check the path and HERMES_HOME."
     )

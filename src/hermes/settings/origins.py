@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from hermes.settings.home import Home
+from hermes.settings.home import Home, probe
 from hermes.settings.keys import Key, all_keys, nearest_variable, unknown_variables
 from hermes.settings.load import load, read_config, read_overrides, read_text
 from hermes.settings.parse import Problem
@@ -64,7 +64,8 @@ def secret_problems(home: Home) -> list[Problem]:
     """What is wrong with `.env`. SettingsError if it can't be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
     found = [Problem(number, "", line.problem, "correct it") for number, line in enumerate(lines, 1) if line.problem]
-    mode = stat.S_IMODE(home.env_file.stat().st_mode) if home.env_file.exists() else 0
+    info = probe(home.env_file)
+    mode = 0 if isinstance(info, OSError) else stat.S_IMODE(info.st_mode)
     if mode & 0o077:
         text = f"can be read by others (mode {mode:04o})"
         found.append(Problem(0, "", text, f"run: chmod 600 '{home.env_file}'"))

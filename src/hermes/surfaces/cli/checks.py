@@ -3,8 +3,10 @@
 Checks are fast, use no network, change nothing, and work when the rest of Hermes can't.
 """
 
+import errno
 import os
 import platform
+import re
 import shutil
 import stat
 import sys
@@ -14,13 +16,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import HermesError
-from hermes.settings.home import Home
+from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
 from hermes.settings.parse import Problem
 from hermes.surfaces.cli.style import FAIL, OK, WARN
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
 _NETWORK_FILESYSTEMS = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "afs", "ceph", "gluster", "lustre")
+_POINT = 4  # the field of a mount table that holds the mount point
 _LITTLE, _TOO_LITTLE = 1024**3, 50 * 1024**2
 
 
@@ -43,7 +46,7 @@ class Site(Struct, frozen=True):
     def existing(self) -> Path:
         """The home, or the nearest folder above it that exists."""
         folder = self.home.root
-        while not folder.exists() and folder != folder.parent:
+        while isinstance(probe(folder), OSError) and folder != folder.parent:
             folder = folder.parent
         return folder
 
@@ -69,15 +72,28 @@ def sqlite_version(_site: Site) -> list[Finding]:
 def home_folder(site: Site) -> list[Finding]:
     root = site.home.root
     elsewhere = "or set HERMES_HOME to another folder."
-    if root.is_dir():
+    info = probe(root)
+    if isinstance(info, OSError):
+        return [_missing_home(site, info, elsewhere)]
+    if stat.S_ISDIR(info.st_mode):
         return [_existing_home(root, elsewhere)]
-    if root.is_symlink() and not root.exists():
-        return [Finding("home", FAIL, f"{root} is a link to nothing", f"Remove the link, {elsewhere}")]
-    if root.exists():
-        return [Finding("home", FAIL, f"{root} is not a folder", f"Move it away, {elsewhere}")]
+    return [Finding("home", FAIL, f"{root} is not a folder", f"Move it away, {elsewhere}")]
+
+
+def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
+    root = site.home.root
+    closed = closed_folder(root)
+    if closed is not None:
+        text = f"{root} can't be reached: the folder {closed} is closed to you"
+        return Finding("home", FAIL, text, f"Run: chmod u+x '{closed}', {elsewhere}")
+    if not isinstance(probe(root, follow=False), OSError):
+        return Finding("home", FAIL, f"{root} is a link to nothing", f"Remove the link, {elsewhere}")
+    if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+        reason = (error.strerror or str(error)).lower()
+        return Finding("home", FAIL, f"{root} can't be used ({reason})", "Set HERMES_HOME to another folder.")
     if site.existing.is_dir() and os.access(site.existing, os.W_OK | os.X_OK):
-        return [Finding("home", OK, f"{root} (not there yet; made when needed)")]
-    return [Finding("home", FAIL, f"{root} can't be created", f"Make {site.existing} writable, {elsewhere}")]
+        return Finding("home", OK, f"{root} (not there yet; made when needed)")
+    return Finding("home", FAIL, f"{root} can't be created", f"Make {site.existing} writable, {elsewhere}")
 
 
 def _existing_home(root: Path, elsewhere: str) -> Finding:
@@ -100,15 +116,18 @@ def filesystem(site: Site) -> list[Finding]:
 def filesystem_type(folder: Path, mountinfo: Path) -> str:
     """The type of the filesystem that holds `folder`; nothing where the system has no mount table."""
     try:
-        lines = mountinfo.read_text(errors="surrogateescape").splitlines()
+        lines = mountinfo.read_bytes().split(b"\n")
     except OSError:  # not Linux
         return ""
-    resolved, best, kind = folder.resolve(), -1, ""
+    resolved, best, kind = Path(os.path.realpath(folder)), -1, ""
     for line in lines:
-        fields, _, after = line.partition(" - ")
-        point = Path(fields.split()[4].encode().decode("unicode_escape"))
+        fields, _, after = line.partition(b" - ")
+        if len(fields.split(b" ")) < _POINT + 1 or not after:
+            continue
+        raw = fields.split(b" ")[_POINT]
+        point = Path(os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8) & 255]), raw)))
         if len(point.parts) >= best and resolved.is_relative_to(point):
-            best, kind = len(point.parts), after.split()[0]
+            best, kind = len(point.parts), os.fsdecode(after.split()[0])
     return kind
 
 
@@ -122,13 +141,13 @@ def free_space(site: Site) -> list[Finding]:
 
 
 def config_file(site: Site) -> list[Finding]:
-    name, exists = site.home.config.name, site.home.config.exists()
+    name, exists = site.home.config.name, not isinstance(probe(site.home.config), OSError)
     found = _problems("config", FAIL, name, lambda: config_problems(site.home))
     return found or [Finding("config", OK, name if exists else f"no {name}: all defaults")]
 
 
 def secrets_file(site: Site) -> list[Finding]:
-    name, exists = site.home.env_file.name, site.home.env_file.exists()
+    name, exists = site.home.env_file.name, not isinstance(probe(site.home.env_file), OSError)
     found = _problems("secrets", FAIL, name, lambda: secret_problems(site.home))
     return found or [Finding("secrets", OK, name if exists else f"no {name}")]
 
@@ -154,22 +173,49 @@ def _problems(check: str, mark: str, name: str, find: Callable[[], list[Problem]
 
 def state_file(site: Site) -> list[Finding]:
     path = site.home.state
-    to_do = "Run: hermes sessions check"
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except FileNotFoundError:
+    info = probe(path)
+    if isinstance(info, FileNotFoundError) and isinstance(probe(path, follow=False), OSError):
         return [Finding("sessions", OK, "no state.db yet")]
-    except OSError as error:
-        return [Finding("sessions", FAIL, f"state.db can't be read ({(error.strerror or '').lower()})", str(path))]
-    if header and not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
-        return [Finding("sessions", FAIL, "state.db is not a database", to_do)]
-    version = int.from_bytes(header[60:64], "big")
-    return [Finding("sessions", OK, f"state.db, schema {version}, {path.stat().st_size / 1024**2:,.1f} MiB")]
+    if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
+        reason = (info.strerror or str(info)).lower() if isinstance(info, OSError) else "not a file"
+        return [Finding("sessions", FAIL, f"state.db can't be read ({reason})", f"Look at {path}")]
+    with path.open("rb") as file:
+        header = file.read(100)
+    fault, to_do = _state_fault(path, header, info.st_size)
+    if fault:
+        return [Finding("sessions", FAIL, f"state.db {fault}", to_do)]
+    mode = stat.S_IMODE(info.st_mode)
+    if mode & 0o077:
+        return [Finding("sessions", WARN, f"state.db is open to others (mode {mode:04o})", f"Run: chmod 600 '{path}'")]
+    return [Finding("sessions", OK, f"state.db, schema {_number(header, 60)}, {info.st_size / 1024**2:,.1f} MiB")]
+
+
+def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
+    """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
+    from hermes.store.schema import APPLICATION_ID, MIGRATIONS  # takes long to load
+
+    away = f"Move it away: mv '{path}' '{path}.old'"
+    if not header:
+        return "is empty", away
+    if not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
+        return "is not a database", f"Run: hermes sessions check, or m{away[1:]}"
+    if _number(header, 68) != APPLICATION_ID:
+        return "is another program's", away
+    if _number(header, 60) > len(MIGRATIONS):
+        return f"was written by a newer Hermes (schema {_number(header, 60)})", "Update Hermes; the file is kept."
+    page = int.from_bytes(header[16:18], "big")
+    expected = _number(header, 28) * (65536 if page == 1 else page)
+    if expected != size and isinstance(probe(path.with_name(path.name + "-wal")), OSError):
+        return f"has {size:,} bytes instead of {expected:,}", "Run: hermes sessions check"
+    return "", ""
+
+
+def _number(header: bytes, offset: int) -> int:
+    return int.from_bytes(header[offset : offset + 4], "big")
 
 
 def damaged_files(site: Site) -> list[Finding]:
-    kept = sorted(site.home.root.glob("state.db.damaged-*")) if site.home.root.is_dir() else []
+    kept = sorted(site.home.root.glob("state.db.damaged-*")) if os.access(site.home.root, os.R_OK | os.X_OK) else []
     to_do = "What could be read was recovered. Delete it when you miss nothing."
     return [Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do) for path in kept]
 

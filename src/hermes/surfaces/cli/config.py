@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings.edit import set_secret, set_value, unset_value
+from hermes.settings.home import probe
 from hermes.settings.keys import Key, find_key, parse_value
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.origins import (
@@ -177,7 +178,8 @@ def _check() -> int:
         for line in lines:
             print(style.status(mark), hanging(printable(line), sys.stdout, 5))
     if not problems and not warnings:
-        what = home.config if home.config.exists() else f"{home.config} does not exist: all defaults"
+        there = not isinstance(probe(home.config), OSError)
+        what = home.config if there else f"{home.config} does not exist: all defaults"
         print(style.status(OK), printable(str(what)))
     return 1 if problems or warnings else 0
 

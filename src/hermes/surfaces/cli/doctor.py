@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 
 from hermes.settings.load import environment, find_home
 from hermes.surfaces.cli.checks import CHECKS, Finding, Site
@@ -15,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     site = Site(find_home(), environment())
-    findings = [finding for check in CHECKS for finding in check(site)]
+    findings = [finding for check in CHECKS for finding in _look(check, site)]
     failed = sum(finding.mark == FAIL for finding in findings)
     warned = sum(finding.mark == WARN for finding in findings)
     if args.json:
@@ -27,6 +28,16 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(findings, failed, warned)
     return 1 if failed else 0
+
+
+def _look(check: Callable[[Site], list[Finding]], site: Site) -> list[Finding]:
+    """What one check finds. One that can't look is a finding too, and the others still run."""
+    try:
+        return check(site)
+    except OSError as error:
+        name = check.__name__.partition("_")[0]
+        what = f"can't be looked at: {error.filename or site.home.root} ({(error.strerror or str(error)).lower()})"
+        return [Finding(name, FAIL, what, "Check the path and its permissions, or set HERMES_HOME to another folder.")]
 
 
 def _print(findings: list[Finding], failed: int, warned: int) -> None:
