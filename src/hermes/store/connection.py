@@ -15,11 +15,14 @@ from hermes.store.private import open_private
 
 log = logging.getLogger("hermes.store")
 
+_READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _TELL = 2.0  # seconds of waiting for another process before the log says so
 
 
-def connect(path: Path, *, busy_timeout: float, change: bool = True) -> apsw.Connection:
+def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: bool = False) -> apsw.Connection:
     """A connection with the settings every one of ours has; the file must exist. Without `change` it stays as it is."""
+    if read_only:
+        return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_handler(_patience(path, busy_timeout))
     if not change:
@@ -28,6 +31,26 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True) -> apsw.Con
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
+
+
+def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
+    """A connection that writes nothing, where nothing can be written."""
+    if has_wal(path):
+        connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
+        connection.set_busy_handler(_patience(path, busy_timeout))
+        return connection
+    return glance(path)
+
+
+def glance(path: Path) -> apsw.Connection:
+    """A connection to the file alone, which leaves nothing beside it. What its write-ahead log holds is not seen."""
+    return apsw.Connection(f"{path.absolute().as_uri()}?mode=ro&immutable=1", flags=_READ)
+
+
+def has_wal(path: Path) -> bool:
+    """Whether a part of the database is in its write-ahead log."""
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.is_file() and wal.stat().st_size > 0
 
 
 def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
@@ -78,6 +101,9 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
     if isinstance(error, apsw.FullError) or _detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
         hint = "Nothing of this was written; everything saved before is safe. Free some space, then try again."
         return StoreFull(f"not saved: no space left for {path}", hint=hint)
+    if isinstance(error, apsw.ReadOnlyError):
+        hint = "Nothing of this was written. Give yourself write access to the file and its folder, then try again."
+        return StoreError(f"not saved: {path} can only be read here ({error})", hint=hint)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
         return StoreDamaged(f"{path} is damaged: {error}", hint=hint)

@@ -34,9 +34,15 @@ class Database:
     """The open file. Not to be carried over a fork: a child opens its own."""
 
     def __init__(
-        self, path: Path, *, busy_timeout: float = 30.0, on_idle: Callable[[apsw.Connection], bool] | None = None
+        self,
+        path: Path,
+        *,
+        busy_timeout: float = 30.0,
+        on_idle: Callable[[apsw.Connection], bool] | None = None,
+        read_only: bool = False,
     ) -> None:
         self.path = path
+        self.read_only = read_only  # every write is refused by SQLite
         self._pid = os.getpid()
         self._on_idle = on_idle
         self._closed = False
@@ -49,8 +55,8 @@ class Database:
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
         with in_our_words(path):
-            self._writer = connect(path, busy_timeout=busy_timeout)
-            self._reader = connect(path, busy_timeout=busy_timeout)
+            self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
+            self._reader = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader.execute("PRAGMA query_only=ON").fetchall()
         self._thread = threading.Thread(target=self._run, name="hermes-store", daemon=True)
         self._thread.start()

@@ -14,7 +14,7 @@ import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
 from hermes.store.check import check, check_pages
-from hermes.store.connection import connect, in_our_words, suspicion
+from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
 from hermes.store.private import open_private
 from hermes.store.schema import APPLICATION_ID
 from hermes.store.wal import commits_after, content
@@ -25,6 +25,7 @@ CHECK_ALL_BYTES = 4 * 1024 * 1024
 CHECK_PAGES_BYTES = 16 * 1024 * 1024
 """Up to this size opening checks the structure of every page."""
 
+_HEADER, _MAGIC = 100, b"SQLite format 3\0"
 _WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
 
 
@@ -50,7 +51,7 @@ def companions(path: Path) -> list[Path]:
     return [path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")]
 
 
-def inspect(path: Path, *, version: int, busy_timeout: float) -> Finding:
+def inspect(path: Path, *, version: int, busy_timeout: float, read_only: bool = False) -> Finding:
     """Looks without changing anything. Raises for a file that is newer than we are or not ours."""
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
@@ -63,7 +64,9 @@ def inspect(path: Path, *, version: int, busy_timeout: float) -> Finding:
         return Finding(State.DAMAGED, detail="the file is empty")
     try:
         with in_our_words(path):
-            found = _look_inside(path, version, busy_timeout)
+            found = _glimpsed_version(path)
+            if found <= version:
+                found = _look_inside(path, version, busy_timeout, read_only=read_only)
     except StoreDamaged as damaged:
         return Finding(State.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
@@ -72,9 +75,24 @@ def inspect(path: Path, *, version: int, busy_timeout: float) -> Finding:
     return Finding(State.CURRENT if found == version else State.OLD, version=found)
 
 
-def _look_inside(path: Path, known: int, busy_timeout: float) -> int:
+def _glimpsed_version(path: Path) -> int:
+    """What the header says, read without SQLite, which leaves files beside those it opens. Refuses what isn't ours.
+
+    0 when that can't be told so: the header is damaged, or a newer one may be in the write-ahead log.
+    """
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    if has_wal(path) or len(header) < _HEADER or not header.startswith(_MAGIC):
+        return 0
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        with closing(glance(path)) as connection:
+            _require_ours(connection, path)
+    return int.from_bytes(header[60:64], "big")
+
+
+def _look_inside(path: Path, known: int, busy_timeout: float, *, read_only: bool) -> int:
     """The file's version. Raises apsw.CorruptError when a page is bad."""
-    with closing(connect(path, busy_timeout=busy_timeout, change=False)) as connection:
+    with closing(connect(path, busy_timeout=busy_timeout, change=False, read_only=read_only)) as connection:
         _require_ours(connection, path)
         version = int(connection.execute("PRAGMA user_version").get)
         if version < 1:
@@ -82,7 +100,8 @@ def _look_inside(path: Path, known: int, busy_timeout: float) -> int:
         size = path.stat().st_size
         if size <= CHECK_PAGES_BYTES:
             check_pages(connection)
-        _check_wal(connection, path)
+        if not read_only:  # it asks SQLite by a command that takes a write lock
+            _check_wal(connection, path)
         if version == known and (size <= CHECK_ALL_BYTES or suspicion(path).exists()):
             _check_everything(connection)
         return version

@@ -88,7 +88,9 @@ class Search:
         ]
 
     def catch_up(self) -> None:
-        """Indexes what was written since, here or by another process."""
+        """Indexes what was written since, here or by another process; not where nothing can be written."""
+        if self._db.read_only:
+            return
         pending = "SELECT 1 FROM events WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) LIMIT 1"
         if self._db.read(lambda connection: connection.execute(pending).get) is None:
             return

@@ -6,7 +6,7 @@ import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import SessionBusy, SessionNotFound
+from hermes.errors import SessionBusy, SessionNotFound, UsageError
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live
 from hermes.store.search import forget, write_indexed
@@ -74,6 +74,9 @@ class Sessions:
 
     def find(self, name: str) -> SessionInfo:
         """The session a person means: its id, the beginning of one, its exact title, or `last`."""
+        if not name.strip():
+            hint = "Give its id, the beginning of one, its title, or `last`."
+            raise UsageError("which session? The name is empty", hint=hint)
         if name == "last":
             found = self.recent(limit=1)
         else:

@@ -1,5 +1,6 @@
 """Opening `state.db`: create it, bring it up to date, rebuild it when it is damaged, or say why not."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ _ATTEMPTS = 5
 class Store:
     """An open session database. `log` writes and reads rows; the others are readers of that log."""
 
-    def __init__(self, database: Database, lock: FileLock, clock: Clock, recovery: Recovery | None) -> None:
+    def __init__(self, database: Database, lock: FileLock | None, clock: Clock, recovery: Recovery | None) -> None:
         self._db = database
         self._lock = lock
         self.recovery = recovery
@@ -48,7 +49,8 @@ class Store:
     def close(self) -> None:
         """Finishes what was submitted and lets go of the file. Idempotent."""
         self._db.close()
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -66,11 +68,18 @@ def open_store(
     busy_timeout: float = 30.0,
     migrations: Sequence[str] = MIGRATIONS,
 ) -> Store:
-    """Opens the database at `path`, in a folder that exists. `Store.recovery` tells when it had to be rebuilt."""
+    """Opens the database at `path`, in a folder that exists. `Store.recovery` tells when it had to be rebuilt.
+
+    Where it can be read but not written, every write is refused.
+    """
     clock = clock or SystemClock()
+    if path.is_file() and not os.access(path, os.W_OK):
+        return _open_to_read(path, clock, busy_timeout, migrations)
     try:
         lock = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
+        if path.is_file():
+            return _open_to_read(path, clock, busy_timeout, migrations)
         hint = "Check that the folder exists and that you may write to it."
         raise StoreError(f"cannot open {path}: {error.strerror}", hint=hint) from error
     try:
@@ -80,6 +89,19 @@ def open_store(
         lock.close()
         raise
     return Store(database, lock, clock, recovery)
+
+
+def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]) -> Store:
+    """Opens a sound, current file that can't be written. There is no lock: nothing here would be in another's way."""
+    if not os.access(path, os.R_OK):
+        hint = "Check the permissions of the file and its folder."
+        raise StoreError(f"cannot open {path}: you may not read it", hint=hint)
+    found = inspect(path, version=len(migrations), busy_timeout=busy_timeout, read_only=True)
+    if found.state is not State.CURRENT:
+        what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
+        hint = "Nothing was changed. Copy it to a folder that you may write to, and set HERMES_HOME to that."
+        raise StoreError(f"{path} {what}, and can't be written here to put that right", hint=hint)
+    return Store(Database(path, busy_timeout=busy_timeout, read_only=True), None, clock, None)
 
 
 def _make_ready(

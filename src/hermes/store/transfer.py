@@ -1,5 +1,6 @@
 """Sessions as JSON lines: a header, then one event per line in the shape every feed has (see docs/events.md)."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
@@ -7,16 +8,19 @@ import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import ImportRejected, StoreError
+from hermes.errors import ImportRejected
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event import ENVELOPE_FIELDS, Event
 from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
 from hermes.store.database import Database
-from hermes.store.log import SessionLog, new_epoch, require_free, require_name, write_row
+from hermes.store.log import SessionLog, new_epoch, require_free, write_row
 from hermes.store.row import MAX_EVENT_BYTES, Row, draft
 
 FORMAT = "hermes-session"
 VERSION = 1
+
+_FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_LONGEST_SOURCE = 200  # characters that are kept of the id in the file
 
 _encode = msgspec.json.Encoder().encode
 
@@ -42,6 +46,7 @@ class Imported(msgspec.Struct, frozen=True):
 
     session: str
     rows: int
+    source: str = ""  # the id in the file, which is another where that was taken or can't be one here
 
 
 class Transfer:
@@ -60,26 +65,28 @@ class Transfer:
             yield _encode(row.envelope()).decode()
 
     def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
-        """Reads one exported session, all or nothing. It keeps its id unless that is taken; then it gets `fresh_id`."""
+        """Reads one exported session, all or nothing; where its id is taken or unfit, it gets `fresh_id`."""
         numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
         header = _header(next(numbered, (1, "")))
+        source = header.session_id[:_LONGEST_SOURCE]
         rows = list(_rows(numbered))
         if not rows:
             raise ImportRejected("the file holds no events", hint="Nothing was imported.")
 
         def job(connection: apsw.Connection) -> Imported:
-            taken = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (header.session_id,)).get
-            session = fresh_id if taken else header.session_id
+            session = header.session_id if _is_fit(header.session_id) else fresh_id
+            if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,)).get:
+                session = fresh_id
             require_free(connection, session)
             now = self._clock.now()
             epoch = new_epoch(now)
             for row, event in rows:
                 write_row(connection, row._replace(session=session, epoch=epoch), event)
-            note = SessionImported(source=header.session_id, rows=len(rows))
+            note = SessionImported(source=source, rows=len(rows))
             entry = draft(note)
             last = Row(0, session, rows[-1][0].seq + 1, epoch, now, entry.type, entry.role, "", entry.data)
             write_row(connection, last, note)
-            return Imported(session, len(rows))
+            return Imported(session, len(rows), source)
 
         return self._db.write(job)
 
@@ -92,11 +99,12 @@ def _header(first: tuple[int, str]) -> Header:
         raise _rejected(number, "this is not the beginning of an exported session") from error
     if header.version > VERSION:
         raise _rejected(number, f"the file has version {header.version}; this Hermes reads up to {VERSION}")
-    try:
-        require_name(header.session_id)
-    except StoreError as error:
-        raise _rejected(number, str(error)) from error
     return header
+
+
+def _is_fit(session: str) -> bool:
+    """Whether a file's id may be one here: it is typed, shown and made into file names, and `last` means another."""
+    return session != "last" and re.fullmatch(_FIT, session) is not None
 
 
 def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | None]]:
