@@ -15,6 +15,7 @@ from hermes.core.reply import Judge, Verdict
 from hermes.errors import ModelError
 from hermes.schema.events import (
     MessageDelta,
+    ModelPreparing,
     ModelRetried,
     ReasoningDelta,
     ReplyRejected,
@@ -24,7 +25,7 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.schema.model import Finished, ModelRequest, Retrying, TextDelta, ToolCallStarted
+from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, TextDelta, ToolCallStarted
 from hermes.schema.model import ReasoningDelta as Thought
 
 _GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
@@ -110,6 +111,8 @@ class NativeRuntime:
                         turn.journal.show(ReasoningDelta(text=text))
                     case ToolCallStarted():
                         turn.journal.show(ToolGenerating(call_id=event.id, name=event.name))
+                    case Preparing(done=done, total=total):
+                        turn.journal.show(ModelPreparing(done=done, total=total))
                     case Retrying():
                         turn.partial = []
                         await turn.journal.record(_retried(event))

@@ -1,11 +1,13 @@
 """`LocalModel`: the embedded model as a candidate. It is put together at its first call: a fallback costs nothing."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.errors import SettingsError
-from hermes.schema.model import ModelEvent, ModelRequest
+from hermes.schema.model import ModelEvent, ModelRequest, Preparing
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
@@ -22,17 +24,42 @@ class LocalModel:
         self.provider = PROVIDER
         self.name = name or _USUAL
         self._model: EmbeddedModel | None = None
+        self._news: set[asyncio.Queue[ModelEvent | None]] = set()
+
+    async def warm(self) -> None:
+        """Starts the engine ahead of the first call."""
+        await self._ready().warm()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ends with `Finished` or raises ModelError; closing it stops the model."""
-        if self._model is None:
-            self._model = _build(self.name)
-        events = self._model.stream(request)
+        news: asyncio.Queue[ModelEvent | None] = asyncio.Queue()
+        self._news.add(news)
+        answering = asyncio.ensure_future(self._answer(request, news))
         try:
-            async for event in events:
+            while (event := await news.get()) is not None:
                 yield event
+            await answering
         finally:
-            await events.aclose()
+            self._news.discard(news)
+            answering.cancel()
+            await asyncio.wait({answering})
+
+    async def _answer(self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]") -> None:
+        try:
+            async with aclosing(self._ready().stream(request)) as events:
+                async for event in events:
+                    news.put_nowait(event)
+        finally:
+            news.put_nowait(None)
+
+    def _ready(self) -> "EmbeddedModel":
+        if self._model is None:
+            self._model = _build(self.name, self._tell)
+        return self._model
+
+    def _tell(self, done: int, total: int) -> None:
+        for news in self._news:
+            news.put_nowait(Preparing(done, total))
 
     async def close(self) -> None:
         """End the process that the model runs in."""
@@ -41,7 +68,7 @@ class LocalModel:
             self._model = None
 
 
-def _build(name: str) -> "EmbeddedModel":
+def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel":
     try:
         from hermes.providers import embedded
     except ImportError as error:
@@ -49,5 +76,5 @@ def _build(name: str) -> "EmbeddedModel":
         raise SettingsError("The embedded model is not part of this installation.", hint=hint) from error
     folder = embedded.models_folder(environment(), Path.home())
     if name.endswith(".gguf") or "/" in name:
-        return embedded.build_custom_model(Path(name).expanduser(), folder)
-    return embedded.build_model(name, folder)
+        return embedded.build_custom_model(Path(name).expanduser(), folder, on_prepare=on_prepare)
+    return embedded.build_model(name, folder, on_prepare=on_prepare)

@@ -1,6 +1,7 @@
 """`Resilient`: a chain of candidates as one model. It retries, waits, rotates keys and falls back, and says so."""
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -9,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from hermes.errors import ModelError
+from hermes.errors import HermesError, ModelError
 from hermes.providers.adapter import Adapter
 from hermes.providers.catalogue import ModelFacts, Prices
 from hermes.providers.http import Deadlines
@@ -47,6 +48,13 @@ class Closable(Protocol):
     """A model that holds connections or processes."""
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """A model that can be made ready ahead of its first call."""
+
+    async def warm(self) -> None: ...
 
 
 class Candidate:
@@ -133,11 +141,14 @@ class Resilient:
         """All that may answer, in order."""
         return self._candidates
 
-    def warm(self) -> None:
-        """Load what the first call needs; meant for a thread while a person types."""
+    async def warm(self) -> None:
+        """Makes ready what the first call needs, while a person types. What is missing is said by that call."""
         model = self._candidates[0].model
         if isinstance(model, Adapter):
-            model.warm()
+            await asyncio.to_thread(model.warm)
+        elif isinstance(model, Warmable):
+            with contextlib.suppress(HermesError):
+                await model.warm()
 
     async def close(self) -> None:
         """Close connections and child processes."""

@@ -26,6 +26,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ModelRetried,
     events.ReplyRejected,
     events.AuxiliaryCalled,
+    events.ModelPreparing,
     events.MessageDelta,
     events.ReasoningDelta,
     events.ToolGenerating,

@@ -172,6 +172,16 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     failure: Annotated[str, Meta(description="What went wrong, if something did.")] = ""
 
 
+class ModelPreparing(Event, frozen=True, kw_only=True):
+    """A local model is being made ready for its first answer on this machine."""
+
+    topic: ClassVar[str] = "agent.model.preparing"
+    durable: ClassVar[bool] = False
+
+    done: Annotated[int, Meta(description="Steps done.")]
+    total: Annotated[int, Meta(description="Steps in all.")]
+
+
 class MessageDelta(Event, frozen=True, kw_only=True):
     """More of the reply that is being written."""
 

@@ -42,6 +42,13 @@ class ToolCallStarted(msgspec.Struct, frozen=True):
     name: str
 
 
+class Preparing(msgspec.Struct, frozen=True):
+    """The model is being made ready, `done` of `total` steps; the reply has not begun."""
+
+    done: int
+    total: int
+
+
 class Retrying(msgspec.Struct, frozen=True):
     """The call failed and is made again, perhaps elsewhere. What was streamed of this reply so far is void."""
 
@@ -59,7 +66,7 @@ class Finished(msgspec.Struct, frozen=True):
     message: AssistantMessage
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
+ModelEvent: TypeAlias = Preparing | TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
 
 FailureReason: TypeAlias = Literal[
     "auth",  # 401: the key is wrong

@@ -14,7 +14,7 @@ from hermes.surfaces.cli.approval import CHOICES, Questions, Word, lines_of
 from hermes.surfaces.cli.lines import Lines
 from hermes.surfaces.cli.sessions_text import clean, cut
 from hermes.surfaces.cli.style import stderr_style, terminal_width
-from hermes.surfaces.cli.toolline import Calls, marks_for
+from hermes.surfaces.cli.toolline import Calls, marks_for, preparing
 
 
 class AskScreen:
@@ -74,6 +74,8 @@ class AskScreen:
             case "agent.tool.finished":
                 self._line(self._calls.finish(event, self._style, self._marks, columns))
                 self._set_status(f"{self._marks.runs} {self._calls.running() or 'thinking'}")
+            case "agent.model.preparing":
+                self._set_status(f"{self._marks.runs} {preparing(event)}")
             case "agent.model.retried":
                 self._line(self._style.yellow(clean(f"trying again: {event.get('detail') or event['reason']}")))
             case "agent.turn.ended":

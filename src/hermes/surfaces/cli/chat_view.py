@@ -6,7 +6,7 @@ from typing import Any
 from hermes.surfaces.cli.approval import CHOICES, Questions, lines_of
 from hermes.surfaces.cli.chat_screen import Screen
 from hermes.surfaces.cli.sessions_text import clean, cut, money, wrap
-from hermes.surfaces.cli.toolline import Calls, duration
+from hermes.surfaces.cli.toolline import Calls, duration, preparing
 
 
 class ChatView:
@@ -69,15 +69,23 @@ class ChatView:
                 self._wait()
             case "agent.turn.steered":
                 self._echo(event["inputs"])
-            case "agent.model.retried":
-                self._streamed = False
-                self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
-            case "agent.reply.rejected":
-                self.say(f"The reply could not be used: {_reason(event)}")
+            case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected":
+                self._remark(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
                 pass
+
+    def _remark(self, event: Mapping[str, Any]) -> None:
+        """Something about the model that a person would wonder about."""
+        match event["type"]:
+            case "agent.model.preparing":
+                self._screen.status(cut(f"{self._screen.marks.runs} {preparing(event)}", self._screen.columns - 1))
+            case "agent.model.retried":
+                self._streamed = False
+                self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
+            case _:
+                self.say(f"The reply could not be used: {_reason(event)}")
 
     def _wait(self) -> None:
         """Says what goes on, and how many messages wait for their turn."""

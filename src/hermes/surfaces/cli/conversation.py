@@ -44,9 +44,11 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
             if question.resume:
                 chat.recall()
             screen.status("")
-            warming = asyncio.ensure_future(asyncio.to_thread(agent.model.warm))  # while the person types
+            warming = asyncio.ensure_future(agent.model.warm())  # while the person types
             await chat.talk()
-            await warming
+            warming.cancel()
+            await asyncio.wait({warming})
+            await chat.agent.model.close()
     chat.say_goodbye()
     return 1 if chat.failed else 0
 

@@ -72,6 +72,12 @@ def duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
+def preparing(event: Mapping[str, Any]) -> str:
+    """How far a local model is."""
+    done, total = event["done"], max(event["total"], 1)
+    return f"preparing the local model, once on this machine: {min(100, done * 100 // total)} %"
+
+
 def _label(name: str, arguments: str) -> str:
     """`read_file src/app.py`: the name and the values of the arguments."""
     try:
