@@ -14,6 +14,7 @@ from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.store.connection import connect, in_our_words, suspicion
 from hermes.store.file import companions, create, settle, sync_folder
 from hermes.store.log import new_epoch, write_row
+from hermes.store.losses import Head, known_heads, what_is_gone
 from hermes.store.private import make_private
 from hermes.store.row import COLUMNS, Row
 from hermes.store.row import draft as draft_of
@@ -37,6 +38,7 @@ class _Kept:
     """How far a session's rows have been written back."""
 
     epoch: int
+    old_epoch: int
     rows: int = 0
     head: int = 0
 
@@ -53,14 +55,20 @@ class Recovery(msgspec.Struct, frozen=True):
     kept_aside: Path
     sessions: int
     rows: int
-    lost: int
+    lost: int  # known to be missing
+    gone: str = ""  # why there may be more of them than anybody can know
 
     def __str__(self) -> str:
-        lost = f"{self.lost} rows are known to be missing" if self.lost else "no row is known to be missing"
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {lost}."
+            f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
         )
+
+    def _losses(self) -> str:
+        if self.gone:
+            known = f"at least {self.lost} rows are missing, and " if self.lost else ""
+            return f"{known}how many {'in all' if self.lost else 'rows are missing'} can't be known: {self.gone}"
+        return f"{self.lost} rows are known to be missing" if self.lost else "no row is known to be missing"
 
 
 def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> Recovery:
@@ -73,6 +81,7 @@ def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> R
     draft = path.with_name(f"{path.name}.rebuilding")
     for leftover in companions(draft):
         leftover.unlink(missing_ok=True)
+    gone, heads = what_is_gone(path), known_heads(path)
     create(draft, migrations)
     with in_our_words(draft), closing(connect(draft, busy_timeout=0)) as connection:
         with connection:
@@ -84,7 +93,19 @@ def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> R
     sync_folder(path.parent)
     finish(path)
     rows = sum(kept.rows for kept in sessions.values())
-    return Recovery(reason, aside, len(sessions), rows, sum(kept.lost for kept in sessions.values()))
+    return Recovery(reason, aside, len(sessions), rows, _lost(sessions, heads), gone)
+
+
+def _lost(sessions: dict[str, _Kept], heads: dict[str, Head]) -> int:
+    """Rows that must have been there: later ones are, or the list of sessions counted them."""
+    lost = sum(kept.lost for kept in sessions.values())
+    for session, head in heads.items():
+        kept = sessions.get(session)
+        if kept is None:
+            lost += head.seq
+        elif kept.old_epoch == head.epoch:
+            lost += max(0, head.seq - kept.head)
+    return lost
 
 
 def unfinished(path: Path) -> list[Path]:
@@ -133,7 +154,7 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
         row = Row(*columns)
         kept = sessions.get(row.session)
         if kept is None:
-            kept = sessions[row.session] = _Kept(epoch=max(new_epoch(now), row.epoch + 1))
+            kept = sessions[row.session] = _Kept(max(new_epoch(now), row.epoch + 1), row.epoch)
             if row.seq != 1:
                 _stand_in(connection, row, kept.epoch)
         write_row(connection, row._replace(epoch=kept.epoch), row.event)
