@@ -227,9 +227,10 @@ def test_edit_keeps_a_broken_draft_and_goes_on_with_it(home: Path, tmp_path: Pat
 
 def test_edit_discards_a_draft_when_asked(home: Path, tmp_path: Path) -> None:
     config(home, "edit", EDITOR=editor(tmp_path, "path.write_text('colour: 1\\n')"))
-    done = config(home, "edit", "--discard", EDITOR=editor(tmp_path, "assert 'colour' not in path.read_text()"))
-    assert (done.returncode, done.stdout) == (0, "Nothing was changed.\n")
+    done = config(home, "edit", "--discard", EDITOR=editor(tmp_path, "pathlib.Path(path.parent, 'opened').touch()"))
+    assert (done.returncode, done.stdout) == (0, "The draft is discarded.\n")
     assert not list(home.glob("*draft*"))
+    assert not (home / "opened").exists()
 
 
 def test_edit_does_not_undo_a_change_made_meanwhile(home: Path, tmp_path: Path) -> None:

@@ -121,10 +121,23 @@ def test_output_that_can_not_be_written_fails(tmp_path: Path, arguments: list[st
     assert done.stderr == "hermes: The output can't be written (no space left on device).\n"
 
 
-def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
-    command = f'exec "{HERMES}" config show >&-'
-    done = subprocess.run(["sh", "-c", command], env=environ(tmp_path), stderr=subprocess.PIPE, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+def with_closed(tmp_path: Path, command: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["sh", "-c", f'exec "{HERMES}" {command}'], env=environ(tmp_path), capture_output=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("command", ["config show", "--version", "sessions list"])
+def test_output_to_a_closed_stdout_is_not_lost_without_a_word(tmp_path: Path, command: str) -> None:
+    done = with_closed(tmp_path, f"{command} >&-")
+    assert (done.returncode, done.stderr) == (1, b"hermes: The output can't be written (it is closed).\n")
+
+
+@pytest.mark.parametrize("command", ["config set X_API_KEY", "sessions import -", "config edit"])
+def test_a_closed_stdin_is_an_empty_one(tmp_path: Path, command: str) -> None:
+    closed, empty = with_closed(tmp_path, f"{command} <&-"), with_closed(tmp_path, f"{command} </dev/null")
+    assert b"unexpected" not in closed.stderr
+    assert (closed.returncode, closed.stderr) == (empty.returncode, empty.stderr)
 
 
 def test_colour_is_for_those_who_want_it(tmp_path: Path) -> None:

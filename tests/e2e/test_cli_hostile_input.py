@@ -70,3 +70,13 @@ def test_what_is_no_text_is_named_as_that(tmp_path: Path) -> None:
 def test_unset_creates_nothing(tmp_path: Path) -> None:
     assert hermes(tmp_path / "home", "config", "unset", "NEVER_SET_TOKEN").returncode == 0
     assert not (tmp_path / "home").exists()
+
+
+def test_every_action_describes_itself(tmp_path: Path) -> None:
+    for action in ("list", "show", "search", "export", "import", "rename", "delete", "prune", "check"):
+        help_text = hermes(tmp_path, "sessions", action, "--help").stdout.decode()
+        assert help_text.split("\n\n")[1].endswith("."), action
+
+
+def test_an_empty_search_is_wrong_usage(tmp_path: Path) -> None:
+    assert hermes(tmp_path, "sessions", "search", " ").returncode == 2

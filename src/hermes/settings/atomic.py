@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,22 +45,27 @@ def _acquire(handle: int, target: Path) -> None:
 
 
 def replace(target: Path, text: str, *, mode: int | None = None) -> None:
-    """Write `text` to `target` in one step. The mode is `mode`, else that of the old file, else 0600."""
+    """Write `text` to `target` in one step. The mode is `mode`, else that of the old file, else 0600.
+
+    The caller holds the lock, or nobody else writes `target`: what is written first has one name, so that the next
+    writer takes away what a killed one left.
+    """
     if mode is None:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-    temporary = ""
+    temporary = target.with_name(f".{target.name}.new")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
+        temporary.unlink(missing_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
             file.flush()
             os.fchmod(handle, mode)
             os.fsync(handle)
-        Path(temporary).replace(target)
+        temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise _unwritable(target, error) from error
 
 

@@ -8,7 +8,7 @@ from hermes import __version__
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == ["--version"] or arguments[:1] == ["-V"]:
+    if arguments[:1] in (["--version"], ["-V"]) and sys.stdout is not None:
         try:
             print(f"hermes {__version__}", flush=True)
         except OSError as error:

@@ -5,13 +5,15 @@ another window, is noticed and not undone.
 """
 
 import hashlib
+import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from hermes.errors import HermesError, SettingsError
+from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
 from hermes.settings.home import Home
@@ -23,17 +25,54 @@ from hermes.surfaces.cli.style import printable
 
 def edit(home: Home, choice: str | None) -> int:
     """Let the user edit config.yaml. An earlier draft goes on or away as `choice` says; None asks."""
+    earlier = _earlier(home)
+    if choice == "discard":
+        return _discard(earlier)
+    if choice == "continue" and not earlier:
+        raise UsageError("There is no draft to go on with.", hint="Start one with: hermes config edit")
+    command = _editor()
     home.ensure()
     current = read_text(home.config)
-    earlier = sorted(home.root.glob("config.draft-*.yaml"), key=lambda path: path.stat().st_mtime)
-    draft = earlier[-1] if earlier and _continues(earlier[-1], choice) else None
-    if draft is None:
-        for path in earlier:
-            path.unlink()
-        draft = _draft_path(home, current)
-        atomic.replace(draft, _template() if current is None else current, mode=0o600)
-    _open_editor(draft)
+    draft = _draft_path(home, current)
+    if earlier and _continues(earlier[-1], choice):
+        draft = earlier[-1].rename(_owned(earlier[-1]))
+    else:
+        if earlier:
+            earlier[-1].unlink(missing_ok=True)
+        atomic.replace(draft, template() if current is None else current, mode=0o600)
+    _open_editor(command, draft)
     return _finish(home, draft)
+
+
+def _earlier(home: Home) -> list[Path]:
+    """The drafts that no running process works on, the newest last."""
+    drafts = [path for path in home.root.glob("config.draft-*.yaml") if not _in_use(path)]
+    return sorted(drafts, key=lambda path: path.stat().st_mtime)
+
+
+def _in_use(draft: Path) -> bool:
+    found = re.fullmatch(r"config\.draft-[0-9a-f]+-([0-9]{1,9})\.yaml", draft.name)
+    if found is None or int(found[1]) == os.getpid():
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _owned(draft: Path) -> Path:
+    """The name of `draft` once this process works on it."""
+    return draft.with_name("-".join(draft.stem.split("-")[:2]) + f"-{os.getpid()}.yaml")
+
+
+def _discard(drafts: list[Path]) -> int:
+    for path in drafts:
+        path.unlink(missing_ok=True)
+    print("The draft is discarded." if drafts else "There is no draft.")
+    return 0
 
 
 def _finish(home: Home, draft: Path) -> int:
@@ -48,7 +87,7 @@ def _finish(home: Home, draft: Path) -> int:
         kept = f"The draft is kept: {draft}. Go on with: hermes config edit"
         raise SettingsError("Not installed: the draft has problems. config.yaml was not changed.", hint=kept)
     current = read_text(home.config)
-    if text == current or (current is None and text == _template()):
+    if text == current or (current is None and text == template()):
         draft.unlink()
         print("Nothing was changed.")
         return 0
@@ -65,7 +104,7 @@ def _finish(home: Home, draft: Path) -> int:
 
 def _draft_path(home: Home, base: str | None) -> Path:
     digest = hashlib.sha256((base or "").encode()).hexdigest()[:8]
-    return home.root / f"config.draft-{digest}.yaml"
+    return home.root / f"config.draft-{digest}-{os.getpid()}.yaml"
 
 
 def _continues(draft: Path, choice: str | None) -> bool:
@@ -81,13 +120,23 @@ def _continues(draft: Path, choice: str | None) -> bool:
         raise KeyboardInterrupt from error
 
 
-def _open_editor(draft: Path) -> None:
+def _editor() -> list[str]:
+    """The command of the editor. One that was not chosen needs a terminal."""
     environ = environment()
-    chosen = environ.get("VISUAL") or environ.get("EDITOR")
+    chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
     try:
-        command = shlex.split(chosen) if chosen else _some_editor()
+        command = shlex.split(chosen)
     except ValueError as error:
         raise HermesError(f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it.") from error
+    if command:
+        return command
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
+        raise HermesError("There is no terminal for an editor, and none is chosen.", hint=hint)
+    return _some_editor()
+
+
+def _open_editor(command: list[str], draft: Path) -> None:
     try:
         code = subprocess.run([*command, str(draft)], check=False).returncode
     except OSError as error:
@@ -108,17 +157,22 @@ def _some_editor() -> list[str]:
     raise HermesError("No editor was found.", hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE")
 
 
-def _template() -> str:
+def template() -> str:
     """A first config.yaml: every setting, commented out, with its default and description."""
     import msgspec
 
     from hermes.settings.sections import Settings
 
-    lines = ["# The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."]
+    lines = ["## The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."]
     for field in msgspec.structs.fields(Settings):
-        lines += ["", f"# {field.encode_name}:"]
-        for key in all_keys():
-            if key.path[0] == field.encode_name:
-                default = msgspec.json.encode(key.default).decode()
+        below = [key for key in all_keys() if key.path[0] == field.encode_name]
+        lines.append("")
+        if len(below[0].path) > 1:
+            lines.append(f"# {field.encode_name}:")
+        for key in below:
+            default = msgspec.json.encode(key.default).decode()
+            if len(key.path) == 1:
+                lines += [f"# {key.name}: {default}  # {key.description}"]
+            else:
                 lines += [f"#   {'.'.join(key.path[1:])}: {default}  # {key.description}"]
     return "\n".join(lines) + "\n"

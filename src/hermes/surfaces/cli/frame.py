@@ -5,17 +5,34 @@ A word that is a command is that command; anything else is a question. Exit code
 """
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from hermes import __version__
 from hermes.errors import HermesError, UsageError
 from hermes.surfaces.cli.commands import COMMANDS, EXAMPLES, Command
 from hermes.surfaces.cli.parser import Parser, sentence
 
-_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # printing may fail with these at any moment
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # printing may fail with these at any moment
 FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+
+class ClosedOutput(io.FileIO):
+    """A stdout that the process was started without: to write to it fails, as it would have."""
+
+    dropped = False
+
+    # pyrefly: ignore[missing-override-decorator]
+    def write(self, data: "Buffer", /) -> int:
+        if not self.dropped:
+            raise OSError(errno.EBADF, "it is closed")
+        return memoryview(data).nbytes
 
 
 def run(arguments: list[str]) -> int:
@@ -54,6 +71,8 @@ def _dispatch(arguments: list[str]) -> int:
     if command is None:
         return _converse(arguments)
     module = import_module(command.module)
+    if "logging" in sys.modules:  # a command that loads nothing that logs needs no log
+        _start_log()
     parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
     module.configure(parser)
     return int(module.run(parser.parse_args(rest)))
@@ -64,6 +83,7 @@ def _converse(arguments: list[str]) -> int:
     from hermes.surfaces.cli.question import Question, parse
 
     question = parse(arguments) if arguments else Question()
+    _start_log()
     if question.text is None and not question.json and sys.stdin is not None and sys.stdin.isatty():
         from hermes.surfaces.cli.chat import chat
 
@@ -71,6 +91,12 @@ def _converse(arguments: list[str]) -> int:
     from hermes.surfaces.cli.ask import ask
 
     return ask(question)
+
+
+def _start_log() -> None:
+    from hermes.surfaces.cli.logs import start
+
+    start()
 
 
 def _find(arguments: list[str]) -> Command | None:
@@ -153,6 +179,9 @@ def output_failed(error: OSError) -> int:
 
 def _drop_output() -> None:
     """Send stdout nowhere, so that Python's own flush at exit has nothing to fail on."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(raw, ClosedOutput):
+        raw.dropped = True
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
@@ -198,10 +227,10 @@ def _output_error() -> OSError | None:
 
 def _print_anything() -> None:
     """A name or value that the terminal can't show must not end the command."""
-    import io
-
-    if sys.__stdout__ is None:  # started with its output closed
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
+    if sys.__stdin__ is None:  # started with its input closed; the lowest free number is that of the stream
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
+    if sys.__stdout__ is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(ClosedOutput(os.devnull, "w")), encoding="utf-8")
     if sys.__stderr__ is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):

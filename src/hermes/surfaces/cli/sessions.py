@@ -12,6 +12,7 @@ from hermes.app import App, build
 from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
 from hermes.store.recovery import Recovery
+from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
 from hermes.surfaces.cli.sessions_read import BRING_IN, check, list_sessions, print_json, say_none_yet, search, show
 from hermes.surfaces.cli.sessions_text import clean
@@ -34,39 +35,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_readers(actions)
-    out = actions.add_parser("export", help="write a session as JSON lines")
+    out = add_action(actions, "export", "write a session as JSON lines")
     out.add_argument("id", metavar="ID", type=_text, help="which session")
     out.add_argument("-o", "--output", metavar="FILE", default="-", help="where to (default: stdout)")
     out.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    bring = actions.add_parser("import", help="read an exported session")
+    bring = add_action(actions, "import", "read an exported session")
     bring.add_argument("file", metavar="FILE", help="an exported session, or - for stdin")
-    name = actions.add_parser("rename", help="give a session a title")
+    name = add_action(actions, "rename", "give a session a title")
     name.add_argument("id", metavar="ID", type=_text, help="which session")
     name.add_argument("title", metavar="TITLE", type=_text, nargs="+", help="the new title; '' removes it")
-    remove = actions.add_parser("delete", help="delete sessions for good")
+    remove = add_action(actions, "delete", "delete sessions for good")
     remove.add_argument("id", metavar="ID", type=_text, nargs="+", help="which sessions")
     remove.add_argument("--yes", action="store_true", help="don't ask")
-    old = actions.add_parser("prune", help="delete sessions that were not used for long")
+    old = add_action(actions, "prune", "delete sessions that were not used for long")
     old.add_argument("--older-than", metavar="AGE", type=age, required=True, help="such as 90d, 12w, 1y or 36h")
     old.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     old.add_argument("--yes", action="store_true", help="don't ask")
-    actions.add_parser("check", help="look at every page, row and sequence of the session log")
+    add_action(actions, "check", "look at every page, row and sequence of the session log")
 
 
 def _configure_readers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    every = actions.add_parser("list", help="list sessions, the most recently used first")
+    every = add_action(actions, "list", "list sessions, the most recently used first")
     how_many = every.add_mutually_exclusive_group()
     how_many.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
     how_many.add_argument("--all", action="store_const", dest="limit", const=EVERYTHING, help="every session")
     every.add_argument("--json", action="store_true", help="print JSON")
-    reading = actions.add_parser("show", help="read a session")
+    reading = add_action(actions, "show", "read a session")
     reading.add_argument("id", metavar="ID", type=_text, help="which session")
     reading.add_argument("--events", action="store_true", help="list every row instead of the transcript")
     reading.add_argument("--after", metavar="SEQ", type=_number, default=0, help="only rows after this one")
     reading.add_argument("--json", action="store_true", help="print every row as a line of JSON")
-    finding = actions.add_parser("search", help="find messages by their words, newest first")
+    finding = add_action(actions, "search", "find messages by their words, newest first")
     finding.add_argument(
-        "words", metavar="WORD", type=_text, nargs="+", help="a message must hold all of them; '\"...\"' is a phrase"
+        "words", metavar="WORD", type=_word, nargs="+", help="a message must hold all of them; '\"...\"' is a phrase"
     )
     finding.add_argument("--session", metavar="ID", type=_text, default="", help="only in this session")
     finding.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
@@ -104,6 +105,12 @@ def _text(text: str) -> str:
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8 text")
     return text
+
+
+def _word(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a word to look for, got nothing")
+    return _text(text)
 
 
 def _positive(text: str) -> int:

@@ -1,5 +1,6 @@
 """How text looks in a terminal: colour only where it is wanted, and nothing in a value can drive the terminal."""
 
+import functools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,7 @@ from typing import TextIO
 
 from hermes.errors import HermesError
 from hermes.settings.load import environment, load
+from hermes.settings.sections import Settings
 
 # The marks of findings and results, the same in every command.
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -63,11 +65,16 @@ def stderr_style() -> Style:
 
 def _style(stream: TextIO) -> Style:
     environ = environment()
+    return Style(enabled=wants_color(stream, environ, settings_of_this_run().display.color))
+
+
+@functools.cache
+def settings_of_this_run() -> Settings:
+    """The settings, read once for the whole process. Defaults if they can't be read: the command itself says so."""
     try:
-        color = load(environ).display.color
-    except HermesError:  # a broken file is reported by the command itself, and that report has a style too
-        color = "auto"
-    return Style(enabled=wants_color(stream, environ, color))
+        return load(environment())
+    except HermesError:
+        return Settings()
 
 
 def printable(text: str) -> str:

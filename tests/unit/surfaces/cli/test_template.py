@@ -1,0 +1,14 @@
+"""The first config.yaml that `hermes config edit` offers."""
+
+import re
+
+from hermes.settings.keys import all_keys
+from hermes.settings.parse import parse_config
+from hermes.surfaces.cli.draft import template
+
+
+def test_it_is_valid_as_it_is_and_with_every_mark_removed() -> None:
+    assert parse_config(template()) == ({}, [])
+    data, problems = parse_config(re.sub(r"(?m)^# ?", "", template()))
+    assert problems == []
+    assert set(data) == {key.path[0] for key in all_keys()}
