@@ -22,7 +22,12 @@ def set_value(path: Path, key: str, value: object) -> None:
     from hermes.settings.splice import with_value
 
     keys = find_key(key).path
-    _change(path, lambda text: with_value(text, keys, value), lambda data: overlay(data, keys, value))
+
+    def edit(text: str) -> list[str]:
+        _require_small(path, text + str(value))  # before the work, which is slow on a large file
+        return with_value(text, keys, value)
+
+    _change(path, edit, lambda data: overlay(data, keys, value))
 
 
 def unset_value(path: Path, key: str) -> bool:
