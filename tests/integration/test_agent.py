@@ -1,14 +1,17 @@
 """The agent as it is put together from settings, against a fake model service on loopback."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.app.project import read_project_files
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
@@ -37,6 +40,7 @@ async def test_a_model_of_its_own_finds_a_title_and_what_it_took_is_counted(tmp_
             assert (second["title"], second["by"]) == ("Testing things", "model")
             assert {row.model for row in app.store.sessions.usage()} == {"fake-1", "small-1"}
             await agent.service.close()
+            await agent.model.close()
 
 
 async def test_project_notes_are_capped_marked_and_sent_the_same_in_every_request(tmp_path: Path) -> None:
@@ -50,10 +54,65 @@ async def test_project_notes_are_capped_marked_and_sent_the_same_in_every_reques
                 await agent.service.idle(session)
                 (tmp_path / "AGENTS.md").write_text("Use spaces.")
             await agent.service.close()
+            await agent.model.close()
         systems = [msgspec.json.decode(request.body)["messages"][0] for request in server.posts]
     assert systems[0] == systems[1]
     assert '<project-notes file="AGENTS.md">' in str(systems[0])
-    assert "more characters in AGENTS.md" in str(systems[0])
+    assert "there is more in AGENTS.md" in str(systems[0])
+
+
+def _refusal(cwd: Path) -> str:
+    (file,) = read_project_files(cwd, cwd / "home")
+    assert file.text == ""
+    return file.refusal
+
+
+@pytest.mark.parametrize("target", ["home/.env", ".env", "keys/id_rsa", "../outside.md", "home/notes.md"])
+def test_project_notes_that_lead_to_another_secret_or_folder_are_not_read(tmp_path: Path, target: str) -> None:
+    cwd = tmp_path / "cwd"
+    secret = cwd / target
+    cwd.mkdir()
+    secret.parent.mkdir(parents=True, exist_ok=True)
+    secret.write_text("KEY=hunter2")
+    (cwd / "CLAUDE.md").symlink_to(target)
+    assert _refusal(cwd) in {"it leads outside the folder", "it leads to a file that may hold secrets"}
+
+
+def test_project_notes_may_be_a_link_within_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert [file.text for file in read_project_files(tmp_path, tmp_path / "home")] == ["Use tabs."] * 2
+
+
+@pytest.mark.timeout(20)
+def test_project_notes_that_are_no_ordinary_file_are_not_read(tmp_path: Path) -> None:
+    notes = tmp_path / "AGENTS.md"
+    os.mkfifo(notes)
+    assert _refusal(tmp_path) == "it is not an ordinary file"
+    notes.unlink()
+    notes.mkdir()
+    assert _refusal(tmp_path) == "it is not an ordinary file"
+    notes.rmdir()
+    notes.symlink_to("AGENTS.md")
+    assert _refusal(tmp_path) == "its links lead nowhere"
+
+
+def test_huge_project_notes_are_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "AGENTS.md").open("wb") as file:
+        file.write(b"x" * 50_000)
+        file.truncate(600_000_000)
+    asked: list[int] = []
+    real = os.read
+
+    def read(descriptor: int, size: int) -> bytes:
+        asked.append(size)
+        return real(descriptor, size)
+
+    monkeypatch.setattr(os, "read", read)
+    (notes,) = read_project_files(tmp_path, tmp_path / "home")
+    assert notes.cut
+    assert len(notes.text) <= 8_000
+    assert sum(asked) < 100_000
 
 
 async def test_a_cap_for_the_session_counts_what_earlier_turns_used(tmp_path: Path) -> None:
@@ -67,6 +126,7 @@ async def test_a_cap_for_the_session_counts_what_earlier_turns_used(tmp_path: Pa
                 await agent.service.submit(session, text)
                 ends.append(await agent.service.idle(session))
             await agent.service.close()
+            await agent.model.close()
             used = sum(row.input_tokens + row.output_tokens for row in app.store.sessions.usage())
         assert [end.reason if end else "" for end in ends] == ["done", "budget"]
         assert used <= 3000

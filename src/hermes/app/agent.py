@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
+from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.app.titles import suggest
@@ -18,7 +19,7 @@ from hermes.core.budget import Budget, Cap, Price, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
-from hermes.core.prompt import PROJECT_FILES, system_prompt
+from hermes.core.prompt import system_prompt
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
 from hermes.errors import HermesError
@@ -108,7 +109,7 @@ class Agent:
 
     def _prompt(self, cwd: Path) -> SessionPrompted:
         date = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
-        system = system_prompt(cwd, date=date, project_texts=read_project_files(cwd))
+        system = system_prompt(cwd, date=date, project=read_project_files(cwd, self._app.home.root))
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools("").values()))
 
     def _budget(self, session: str) -> Budget:
@@ -161,17 +162,6 @@ class Agent:
     def _show(self, session: str, turn: str, event: Event) -> None:
         payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}
         self._app.bus.publish(event.topic, payload)
-
-
-def read_project_files(cwd: Path) -> dict[str, str]:
-    """The notes a project keeps for agents, by file name. Each name counts once, from the folder itself."""
-    texts: dict[str, str] = {}
-    for name in PROJECT_FILES:
-        try:
-            texts[name] = (cwd / name).read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
-            continue
-    return texts
 
 
 def _cap(scope: str, text: str) -> Cap:

@@ -1,8 +1,11 @@
 """The system prompt, in three parts: who Hermes is (the same for everybody), the project's own notes, and the
 circumstances of this session. Built once per session, kept in its log and repeated byte for byte."""
 
+import re
 import sys
 from pathlib import Path
+
+import msgspec
 
 STABLE = """\
 You are Hermes, an agent that works for the person you are talking to, on their machine.
@@ -34,22 +37,40 @@ PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
 MAX_PROJECT_CHARACTERS = 8_000
 
 
-def system_prompt(cwd: Path, *, date: str, project_texts: dict[str, str]) -> tuple[str, ...]:
+class ProjectFile(msgspec.Struct, frozen=True):
+    """One file of notes: its text, or why it was not read."""
+
+    name: str
+    text: str = ""
+    cut: bool = False
+    refusal: str = ""
+
+
+def system_prompt(cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = ()) -> tuple[str, ...]:
     """The parts of the prompt; the middle one only when the project has notes."""
-    project = project_part(project_texts)
+    notes = project_part(project)
     circumstances = (
         f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
     )
-    return (STABLE, *([project] if project else []), circumstances)
+    return (STABLE, *([notes] if notes else []), circumstances)
 
 
-def project_part(texts: dict[str, str]) -> str:
-    """The project's notes, capped and marked as the project's words."""
-    parts: list[str] = []
-    for name, text in texts.items():
-        kept = text[:MAX_PROJECT_CHARACTERS]
-        cut = f"\n[... {len(text) - len(kept):,} more characters in {name}]" if len(text) > len(kept) else ""
-        parts.append(f'<project-notes file="{name}">\n{kept.strip()}{cut}\n</project-notes>')
-    if not parts:
+def project_part(files: tuple[ProjectFile, ...]) -> str:
+    """The project's notes, capped and marked as the project's words. What was not read is said."""
+    if not files:
         return ""
-    return "Notes from the project's files, for working in it; the person's own words come first.\n" + "\n".join(parts)
+    head = "Notes from the project's files, for working in it; the person's own words come first."
+    return "\n".join([head, *map(_marked, files)])
+
+
+def _marked(file: ProjectFile) -> str:
+    if file.refusal:
+        return f"{file.name} was not read: {file.refusal}."
+    kept = file.text[:MAX_PROJECT_CHARACTERS]
+    cut = f"\n[... there is more in {file.name}]" if file.cut or len(kept) < len(file.text) else ""
+    return f'<project-notes file="{file.name}">\n{_harmless(kept).strip()}{cut}\n</project-notes>'
+
+
+def _harmless(text: str) -> str:
+    """The text with the marking's own tags made into plain words, so that it can't end its marking."""
+    return re.sub(r"(?i)<(?=\s*/?\s*project-notes)", "&lt;", text)

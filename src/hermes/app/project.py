@@ -1,0 +1,54 @@
+"""The notes a project keeps for agents (AGENTS.md and its like). Whoever wrote the folder wrote them, so they are read
+with suspicion: an ordinary file of that folder, not a way to make Hermes send some other file to the model."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from hermes.core.prompt import MAX_PROJECT_CHARACTERS, PROJECT_FILES, ProjectFile
+from hermes.tools.sensitive import Guard
+
+_MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four
+
+
+def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
+    """The notes of the folder itself, each name once. One that can't be read is there with the reason."""
+    guard = Guard(Path(os.path.realpath(hermes_home)))
+    found = (_read(cwd, name, guard) for name in PROJECT_FILES)
+    return tuple(file for file in found if file is not None)
+
+
+def _read(cwd: Path, name: str, guard: Guard) -> ProjectFile | None:
+    try:
+        real = Path(os.path.realpath(cwd / name, strict=True))
+        root = Path(os.path.realpath(cwd, strict=True))
+        if refusal := _refusal(real, root, guard):
+            return ProjectFile(name, refusal=refusal)
+        return _read_ordinary(name, real)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        loop = error.errno == errno.ELOOP
+        return ProjectFile(name, refusal="its links lead nowhere" if loop else (error.strerror or "it can't be read"))
+
+
+def _refusal(real: Path, root: Path, guard: Guard) -> str:
+    if not real.is_relative_to(root):
+        return "it leads outside the folder"
+    return "it leads to a file that may hold secrets" if guard.secret([real]) else ""
+
+
+def _read_ordinary(name: str, real: Path) -> ProjectFile:
+    """Opens without waiting for a pipe's other end and without following a link that was put there since."""
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ProjectFile(name, refusal="it is not an ordinary file")
+        content = os.read(descriptor, _MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if b"\0" in content:
+        return ProjectFile(name, refusal="it is not text")
+    text = content.decode("utf-8", errors="replace")
+    return ProjectFile(name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS)
