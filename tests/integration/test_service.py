@@ -1,6 +1,7 @@
 """The session service on a real database: durable submits, one runner, and other processes that take part by rows."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from hermes.schema.events import (
     InterruptRequested,
     SessionCreated,
     SessionPrompted,
+    SessionTitled,
     ToolStarted,
     TurnEnded,
     TurnStarted,
@@ -241,6 +243,56 @@ async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_
             if event["type"] == "session.titled":
                 break
         assert seen == list(range(2, seen[-1] + 1))
+
+
+async def test_an_interrupt_at_any_moment_leaves_each_call_with_exactly_one_result(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    replies = [Reply(calls=(("wait", "{}"),) * 2) for _ in range(4000)]
+    async with desktop(tmp_path, ScriptedModel(*replies)) as desk:
+        desk.tool.go.set()
+        for _ in range(60):
+            session = desk.begin()
+            await desk.service.submit(session, "go")
+            await asyncio.sleep(chance.uniform(0, 0.03))
+            await desk.service.interrupt(session, by="test")
+            await desk.service.idle(session)
+            events = desk.events(session)
+            calls = [call.id for event in events if isinstance(event, AssistantMessage) for call in event.tool_calls]
+            results = [event.call_id for event in events if isinstance(event, ToolFinished)]
+            assert sorted(results) == sorted(calls)
+
+
+async def test_an_interrupt_before_the_turn_has_begun_counts(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("never said")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "hi")
+        await desk.service.interrupt(session, by="test")
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "interrupted"
+
+
+async def test_closing_begins_nothing_new_and_what_waits_stays(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "second")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await desk.service.submit(session, "two")
+        await desk.service.close()
+        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        assert ends == ["interrupted"]
+        assert sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+
+
+async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await asyncio.to_thread(desk.app.record, session, SessionTitled(title="my own"))
+        desk.tool.go.set()
+        await desk.service.idle(session)
+        assert desk.app.store.sessions.find(session).title == "my own"
 
 
 class Cut:

@@ -21,6 +21,7 @@ class SessionJournal:
         self._show = show
         self._mine: set[int] = set()
         self._read_up_to = 0
+        self._writing: set[asyncio.Future[tuple[int, ...]]] = set()
         self.session = session
         self.lease = lease
         self.turn = ""
@@ -36,7 +37,15 @@ class SessionJournal:
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         """Writes, then publishes. An interrupt while it waits does not undo or tear it."""
-        return await asyncio.shield(self._record(events))
+        writing = asyncio.ensure_future(self._record(events))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return await asyncio.shield(writing)
+
+    async def flush(self) -> None:
+        """Waits until everything that was given to `record` is written, also by those who no longer wait for it."""
+        while self._writing:
+            await asyncio.wait(set(self._writing))
 
     def show(self, event: Event) -> None:
         """Publishes a transient event."""

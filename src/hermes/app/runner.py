@@ -12,12 +12,11 @@ from hermes.app.approvals import Desk, SessionApprovals
 from hermes.app.journal import SessionJournal
 from hermes.app.titles import first_words
 from hermes.core.budget import Budget
-from hermes.core.calls import finished
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
-from hermes.errors import HermesError, SessionBusy, StoreError
+from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -37,7 +36,7 @@ _LISTEN = 0.15  # seconds between looks at what other processes wrote
 _UNKNOWN = (
     "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
 )
-_NEVER = "Not run: the process ended before it began."
+_STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
 class Workshop(msgspec.Struct, frozen=True):
@@ -64,6 +63,8 @@ class Runner:
         self._shop = workshop
         self._journal: SessionJournal | None = None
         self._turn: Turn | None = None
+        self._unwanted = False
+        self._stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
 
@@ -73,11 +74,17 @@ class Runner:
         return self._journal
 
     def interrupt(self) -> bool:
-        """Stops the running turn; False when there is none here."""
+        """Stops the running turn, or the one that is about to begin; False when none runs yet."""
         if self._turn is None:
+            self._unwanted = True
             return False
         self._turn.interrupt()
         return True
+
+    def stop(self) -> None:
+        """Ends the running turn and begins no other; what waits is answered when the session is resumed."""
+        self._stopping = True
+        self.interrupt()
 
     async def run(self) -> None:
         """Works until nothing waits any more. When another process has the session, waits until it has done it."""
@@ -90,7 +97,7 @@ class Runner:
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
             await self._settle(journal)
-            while journal.history.waiting:
+            while journal.history.waiting and not self._stopping:
                 await self._run_turn(journal)
         finally:
             self._journal = None  # without a pause after the last look at what waits: nothing slips in between
@@ -127,11 +134,7 @@ class Runner:
         if not journal.history.open_turn:
             return
         journal.turn = journal.history.open_turn
-        started = journal.history.started_calls
-        results = [
-            finished(call, _UNKNOWN if call.id in started else _NEVER, ok=False)
-            for call in journal.history.unfinished()
-        ]
+        results = journal.history.unfinished(_UNKNOWN)
         detail = "the process ended in the middle of the turn; everything saved until then is here"
         await journal.record(*results, TurnEnded(reason="crashed", detail=detail))
 
@@ -151,12 +154,16 @@ class Runner:
             history=journal.history,
             budget=shop.budget(self.session),
         )
+        if self._unwanted:
+            self._turn.interrupt()
         try:
             ended = await self._to_the_end(runtime, self._turn)
         finally:
-            self._turn = None
-        titled = [] if info.title else [SessionTitled(title=first_words(journal.history), by="hermes")]
-        await journal.record(ended, *titled)
+            self._turn, self._unwanted = None, False
+        await journal.flush()
+        untitled = not shop.store.sessions.find(self.session).title
+        titled = [SessionTitled(title=first_words(journal.history), by="hermes")] if untitled else []
+        await journal.record(*journal.history.unfinished(_STOPPED), ended, *titled)
         if titled:
             shop.title(self.session, journal.history)
         await asyncio.to_thread(shop.snapshot, self.session)
@@ -178,21 +185,37 @@ class Runner:
         """The heartbeat."""
         while True:
             await asyncio.sleep(TTL / 3)
-            await asyncio.to_thread(self._shop.store.leases.renew, lease)
+            try:
+                await asyncio.to_thread(self._shop.store.leases.renew, lease)
+            except LeaseLost as lost:
+                log.warning("%s", lost)
+                self.interrupt()
+                return
+            except StoreError as error:
+                log.warning("the lease of session %s was not renewed: %s", self.session, error)
 
     async def _listen(self, journal: SessionJournal) -> None:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""
         while True:
             await asyncio.sleep(_LISTEN)
-            for row in journal.foreign():
-                self._shop.publish(row)
-                match row.event:
-                    case InterruptRequested():
-                        self.interrupt()
-                    case ApprovalAnswered() as answer:
-                        self._shop.desk.resolve(self.session, answer)
-                    case _:
-                        pass
+            await journal.flush()  # so that none of our own rows is taken for another's
+            try:
+                rows = journal.foreign()
+            except StoreError as error:
+                log.warning("other processes' rows of session %s can't be read: %s", self.session, error)
+                continue
+            for row in rows:
+                self._hear(row)
+
+    def _hear(self, row: Row) -> None:
+        self._shop.publish(row)
+        match row.event:
+            case InterruptRequested():
+                self.interrupt()
+            case ApprovalAnswered() as answer:
+                self._shop.desk.resolve(self.session, answer)
+            case _:
+                pass
 
     def _show(self, event: Event) -> None:
         turn = self._journal.turn if self._journal else ""

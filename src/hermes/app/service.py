@@ -11,11 +11,14 @@ from typing import Any, Literal
 
 from hermes.app.app import App
 from hermes.app.runner import Runner, Workshop
+from hermes.core.calls import writable
 from hermes.errors import HermesError, LeaseLost
 from hermes.schema.events import ApprovalAnswered, InterruptRequested, TurnEnded
 from hermes.schema.messages import Image, UserMessage
 
 log = logging.getLogger("hermes.app")
+
+_PATIENCE = 5.0  # seconds for a turn to end in order
 
 Delivery = Literal["queue", "steer", "interrupt"]
 
@@ -36,7 +39,7 @@ class SessionService:
     ) -> tuple[int, int]:
         """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
-        message = UserMessage(text=text, images=images, delivery=kind)
+        message = UserMessage(text=writable(text), images=images, delivery=kind)
         cursor = await self._record(session, message)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
@@ -79,27 +82,36 @@ class SessionService:
         return runner.ended if runner else None
 
     async def watch(self, session: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end."""
+        """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end.
+
+        Rows come from the log, in order, without holes or doubles; the bus only says when to look. Transient events
+        come as they are published.
+        """
         last = after
         async with self._app.bus.stream("**", 10_000) as live:
-            async for row in _rows(self._app, session, after):
+            async for row in _rows(self._app, session, last):
                 yield self._app.envelope(row)
                 last = row.seq
             async for event in live:
-                if event["type"] == "gap":
-                    yield dict(event)
-                elif event.get("session_id") == session and event.get("seq", last + 1) > last:
-                    last = event.get("seq", last)
+                if event["type"] == "gap" or (event.get("session_id") == session and event.get("seq", 0) > last):
+                    async for row in _rows(self._app, session, last):
+                        yield self._app.envelope(row)
+                        last = row.seq
+                elif event.get("session_id") == session and "seq" not in event:
                     yield dict(event)
 
     async def close(self) -> None:
-        """Interrupts what runs, waits for it to be written down, and stops."""
+        """Ends what runs, waits for it to be written down, and begins nothing new."""
+        self._wanted.clear()
         for session in list(self._tasks):
-            self._runners[session].interrupt()
+            self._runners[session].stop()
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=5)
-        for task in list(self._tasks.values()):
+            await asyncio.wait(self._tasks.values(), timeout=_PATIENCE)
+        left = list(self._tasks.values())
+        for task in left:
             task.cancel()
+        if left:
+            await asyncio.wait(left)
 
     async def _record(
         self, session: str, event: UserMessage | InterruptRequested | ApprovalAnswered
@@ -121,14 +133,16 @@ class SessionService:
             return
         self._wanted.add(session)
         if session not in self._tasks:
+            self._runners[session] = Runner(self._shop, session)
             self._tasks[session] = asyncio.ensure_future(self._drive(session))
 
     async def _drive(self, session: str) -> None:
         try:
             while session in self._wanted:
                 self._wanted.discard(session)
-                runner = self._runners[session] = Runner(self._shop, session)
-                await runner.run()
+                await self._runners[session].run()
+                if session in self._wanted:
+                    self._runners[session] = Runner(self._shop, session)
         except HermesError as error:
             log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the words say it all
             self._failures[session] = error

@@ -83,10 +83,13 @@ class CallRunner:
             async with places:
                 return await self._run_call(journal, item, session, cwd)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item)) for item in items]
-            for task in tasks:
-                await journal.record(await task)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(item)) for item in items]
+                for task in tasks:
+                    await journal.record(await task)
+        except BaseExceptionGroup as failures:
+            raise _first(failures) from failures
 
     async def _run_call(self, journal: Journal, item: Ready, session: str, cwd: Path) -> ToolFinished:
         decision = self._policy.judge(item.tool, item.arguments, cwd)
@@ -99,12 +102,12 @@ class CallRunner:
                 return finished(item.call, f"Not run: {who}. Do not try to do the same in another way.", ok=False)
 
         def show(text: str) -> None:
-            journal.show(ToolProgress(call_id=item.call.id, text=text))
+            journal.show(ToolProgress(call_id=item.call.id, text=writable(text)))
 
         context = ToolContext(item.call.id, session, cwd, show)
         result = await _guarded(item, context)
         return ToolFinished(
-            call_id=item.call.id, name=item.call.name, text=result.text, ok=result.ok, images=result.images
+            call_id=item.call.id, name=item.call.name, text=writable(result.text), ok=result.ok, images=result.images
         )
 
     async def _ask(self, item: Ready, summary: str, reason: str) -> ApprovalAnswered:
@@ -154,6 +157,17 @@ async def _guarded(item: Ready, context: ToolContext) -> ToolResult:
     except Exception as error:
         log.exception("tool %s failed", item.call.name)
         return ToolResult(text=f"The tool failed: {type(error).__name__}: {error}", ok=False)
+
+
+def writable(text: str) -> str:
+    """Text that can be stored and sent: what is not a character (in file names, mostly) is shown as its code."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure inside a group of tasks that says why; one is enough, the others were cancelled."""
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 def _intent(item: Ready) -> ToolStarted:

@@ -6,7 +6,15 @@ their call, in the order of the calls.
 """
 
 from hermes.schema.event import Event
-from hermes.schema.events import SessionPrompted, Steered, ToolStarted, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    SessionPrompted,
+    Steered,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
 
 
@@ -18,6 +26,7 @@ class History:
         self.waiting: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
         self.started_calls: set[str] = set()
+        self.asked_calls: set[str] = set()
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
         self._results: dict[str, ToolFinished] = {}
@@ -38,6 +47,10 @@ class History:
                 self._said(event)
             case ToolStarted(call_id=call_id):
                 self.started_calls.add(call_id)
+            case ApprovalRequested(call_id=call_id):
+                self.asked_calls.add(call_id)
+            case ApprovalAnswered(call_id=call_id):
+                self.asked_calls.discard(call_id)
             case ToolFinished():
                 self._finished(event)
             case SessionPrompted():
@@ -63,6 +76,7 @@ class History:
         self.open_calls = {call.id: call for call in message.tool_calls}
         self._results = {}
         self.started_calls = set()
+        self.asked_calls = set()
 
     def _finished(self, result: ToolFinished) -> None:
         if self.open_calls.get(result.call_id) is None:
@@ -73,6 +87,15 @@ class History:
             self.open_calls = {}
             self._results = {}
 
-    def unfinished(self) -> list[ToolCall]:
-        """Calls without a result, in order."""
-        return [call for call_id, call in self.open_calls.items() if call_id not in self._results]
+    def unfinished(self, running: str) -> list[ToolFinished]:
+        """Results for the calls that have none when a turn ends; `running` says what became of those that ran."""
+        missing = [call for call_id, call in self.open_calls.items() if call_id not in self._results]
+        return [
+            ToolFinished(call_id=call.id, name=call.name, text=self._fate(call.id, running), ok=False)
+            for call in missing
+        ]
+
+    def _fate(self, call_id: str, running: str) -> str:
+        if call_id in self.asked_calls:
+            return "Not run: it was not approved."
+        return running if call_id in self.started_calls else "Not run: the turn ended before it began."

@@ -54,6 +54,10 @@ class Journal(Protocol):
         """Appends to the log, all or none, then publishes. Returns the rows' `seq`, once they are on disk."""
         ...
 
+    async def flush(self) -> None:
+        """Waits for rows that are still being written for somebody who was interrupted."""
+        ...
+
     def show(self, event: Event) -> None:
         """Publishes a transient event."""
         ...

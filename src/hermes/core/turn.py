@@ -7,6 +7,8 @@ import asyncio
 from contextlib import aclosing
 from pathlib import Path
 
+import msgspec
+
 from hermes.core.budget import Budget, BudgetSpent, estimate_tokens
 from hermes.core.calls import CallRunner, Unusable, finished
 from hermes.core.history import History
@@ -71,7 +73,7 @@ class NativeRuntime:
                 return work.result()
             work.cancel()
             await asyncio.wait({work}, timeout=_GRACE)
-            await self._close(turn)
+            await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:
             stop.cancel()
@@ -118,7 +120,7 @@ class NativeRuntime:
                         await turn.journal.record(_retried(event))
                     case Finished(message=message):
                         turn.budget.spend(message.usage)
-                        return message
+                        return with_unique_ids(message)
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
     def _request(self, turn: Turn) -> ModelRequest:
@@ -149,18 +151,26 @@ class NativeRuntime:
             await turn.journal.record(ReplyRejected(reason=item.fault, detail=verdict.detail))
         return verdict
 
-    async def _close(self, turn: Turn) -> None:
-        """After an interrupt: keeps what was streamed and gives every open call a result."""
+    async def _keep_partial(self, turn: Turn) -> None:
+        """After an interrupt: keeps what was streamed."""
+        await turn.journal.flush()
         if turn.partial:
-            text = "".join(turn.partial)
             reply = AssistantMessage(
-                text=text, finish="interrupted", provider=self._model.provider, model=self._model.name
+                text="".join(turn.partial), finish="interrupted", provider=self._model.provider, model=self._model.name
             )
             await turn.journal.record(reply)
-        for call in turn.history.unfinished():
-            started = call.id in turn.history.started_calls
-            text = "Interrupted while it ran; what it had done by then remains." if started else "Not run: interrupted."
-            await turn.journal.record(finished(call, text, ok=False))
+
+
+def with_unique_ids(message: AssistantMessage) -> AssistantMessage:
+    """The same reply with a different id for each call: some services give none, or the same one twice."""
+    ids = [call.id for call in message.tool_calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return message
+    calls = tuple(
+        msgspec.structs.replace(call, id=f"{call.id or 'call'}-{number}")
+        for number, call in enumerate(message.tool_calls, 1)
+    )
+    return msgspec.structs.replace(message, tool_calls=calls)
 
 
 async def _take_steers(turn: Turn) -> None:
@@ -172,7 +182,8 @@ async def _note(turn: Turn, message: AssistantMessage, verdict: Verdict) -> None
     """Records a reply that runs no calls, what was wrong with it, and what the model is told."""
     turn.partial = []
     rejected = [ReplyRejected(reason=verdict.fault, detail=verdict.detail)] if verdict.fault else []
-    refused = [finished(call, verdict.refuse_calls, ok=False) for call in message.tool_calls if verdict.refuse_calls]
+    why = verdict.refuse_calls or "Not run: the reply was not usable."
+    refused = [finished(call, why, ok=False) for call in message.tool_calls]
     nudge = [UserMessage(text=verdict.nudge, origin="hermes")] if verdict.nudge and verdict.kind == "again" else []
     await turn.journal.record(message, *rejected, *refused, *nudge)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from hermes.core.history import History
 from hermes.schema.event import Event
-from hermes.schema.events import Steered, ToolStarted, TurnEnded, TurnStarted
+from hermes.schema.events import ApprovalRequested, Steered, ToolStarted, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 
 
@@ -53,8 +53,17 @@ def test_an_open_turn_and_its_started_calls_are_known_after_a_crash() -> None:
         ToolStarted(call_id="a", name="echo", arguments="{}"),
     )
     assert history.open_turn == "turn"
-    assert [call.id for call in history.unfinished()] == ["a", "b"]
-    assert history.started_calls == {"a"}
+    texts = [(result.call_id, result.text) for result in history.unfinished("Who knows.")]
+    assert texts == [("a", "Who knows."), ("b", "Not run: the turn ended before it began.")]
+
+
+def test_a_call_that_still_waited_for_approval_did_not_run() -> None:
+    history = _history(
+        AssistantMessage(tool_calls=_calls("a")),
+        ToolStarted(call_id="a", name="echo", arguments="{}"),
+        ApprovalRequested(call_id="a", name="echo", arguments="{}", summary="echo"),
+    )
+    assert [result.text for result in history.unfinished("It ran.")] == ["Not run: it was not approved."]
 
 
 def test_an_empty_reply_is_not_shown_to_the_model_again() -> None:

@@ -49,6 +49,9 @@ class MemoryJournal:
             self.history.add(len(self.rows), event, "turn")
         return tuple(range(len(self.rows) - len(events) + 1, len(self.rows) + 1))
 
+    async def flush(self) -> None:
+        await asyncio.sleep(0)
+
     def show(self, event: Event) -> None:
         self.shown.append(event)
 
@@ -79,6 +82,8 @@ class SayTool:
             raise ToolFailed("it did not work", hint="Try again.")
         if text == "crash":
             raise RuntimeError("bug")
+        if text == "bytes":
+            return ToolResult(text="caf\udce9")
         context.show(f"saying {text}")
         return ToolResult(text=text)
 
@@ -120,7 +125,9 @@ class Bench:
     async def run(self, text: str = "hello") -> TurnEnded:
         await self.journal.record(UserMessage(text=text), TurnStarted(inputs=(1,)))
         async with asyncio.timeout(20):
-            return await self.runtime.run(self.turn)
+            ended = await self.runtime.run(self.turn)
+        await self.journal.record(*self.journal.history.unfinished("Stopped while it ran."))
+        return ended
 
     @property
     def results(self) -> list[str]:
@@ -237,6 +244,30 @@ async def test_a_refusal_ends_the_turn_as_refused() -> None:
     assert (await bench.run()).reason == "refused"
 
 
+async def test_a_refusal_with_calls_leaves_none_open() -> None:
+    call = ToolCall(id="c", name="say", arguments='{"text": "hi"}')
+    bench = Bench(Streams([Finished(AssistantMessage(text="I won't.", tool_calls=(call,), finish="refused"))]))
+    assert (await bench.run()).reason == "refused"
+    assert (bench.tool.ran, len(bench.results)) == ([], 1)
+
+
+async def test_calls_with_the_same_id_or_none_each_get_their_result() -> None:
+    calls = tuple(
+        ToolCall(id=name, name="say", arguments=f'{{"text": "{n}"}}') for n, name in enumerate(["x", "x", ""])
+    )
+    model = Streams([Finished(AssistantMessage(tool_calls=calls, finish="tool_calls"))], [_done("ok.")])
+    bench = Bench(model)
+    await bench.run()
+    assert bench.results == ["0", "1", "2"]
+    assert len({call.id for call in bench.journal.of(AssistantMessage)[0].tool_calls}) == 3
+
+
+async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
+    bench = Bench(ScriptedModel(_say("bytes"), "ok"))
+    await bench.run()
+    assert bench.results == ["caf\\udce9"]
+
+
 async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
     bench = Bench(ScriptedModel(Reply(text="part", error=ModelError("no credit", hint="Pay.", reason="billing"))))
     ended = await bench.run()
@@ -273,7 +304,7 @@ async def test_an_interrupt_while_tools_run_gives_every_call_a_result() -> None:
     bench.turn.interrupt()
     assert (await running).reason == "interrupted"
     assert len(bench.results) == 2
-    assert bench.results[1].startswith("Interrupted while it ran")
+    assert bench.results[1].startswith("Stopped while it ran")
     assert bench.journal.history.open_calls == {}
 
 
