@@ -1,6 +1,7 @@
 """What a person at a terminal sees of a one-shot run: the answer as it is written, the calls, the questions.
 
-The answer goes to stdout, everything else to stderr; each only if it is a terminal.
+Both have to be terminals for the answer to be shown as it is written: only then can a line on stderr tell the words
+before a call, or of a reply that broke off, from the answer.
 """
 
 import asyncio
@@ -29,8 +30,8 @@ class AskScreen:
         self._questions = Questions(self._put)
         self._at_start = True
         self._status = ""
-        self.streams = sys.stdout.isatty()
         self.tells = sys.stderr.isatty()
+        self.streams = self.tells and sys.stdout.isatty()
 
     def attach(self, stack: ExitStack) -> None:
         """When there is a person, lets them answer questions until the stack is closed."""
