@@ -125,6 +125,12 @@ async def test_a_lone_word_may_be_a_mistyped_command(tmp_path: Path) -> None:
     assert "hermes -z doctr" in done.err
 
 
+async def test_a_lone_word_that_is_like_no_command_is_a_question(tmp_path: Path) -> None:
+    async with ModelServer("Hello.") as server:
+        assert (await InstalledHermes(tmp_path, server.url).run("hi")).out == "Hello.\n"
+        assert last_words(server) == "hi"
+
+
 async def test_every_event_is_a_line_of_json(tmp_path: Path) -> None:
     async with ModelServer(Served(text="Look.", calls=(WRITE,)), "Done, as asked.") as server:
         done = await InstalledHermes(tmp_path, server.url).run("--json", "--approvals", "full", "-z", "write it")

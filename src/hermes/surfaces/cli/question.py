@@ -42,15 +42,16 @@ class Question(Struct, frozen=True, kw_only=True):
 def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
     """Whether a command line that begins with no command asks something.
 
-    A lone word is taken for a mistyped command; so is the first of several when a command has nearly that name.
+    A first word that is nearly the name of a command is taken for a mistyped one; so is any that asks for `--help`.
     """
     first = arguments[0]
     if first.startswith("-"):
         return first == "--" or first.partition("=")[0] in option_names() or first.startswith("-z")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", first):
         return True
-    words = [word for word in arguments if not word.startswith("-")]
-    return len(words) > 1 and not nearest(first, commands)
+    if arguments[1:2] in (["-h"], ["--help"]):
+        return False
+    return not nearest(first, commands)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

@@ -14,6 +14,9 @@ COMMANDS = ["config", "doctor", "model", "sessions"]
         ["what is it?"],
         ["what", "is", "it?"],
         ["why?"],
+        ["hi"],
+        ["hello"],
+        ["hi", "--json"],
         ["今天天气怎么样"],
         ["-z", "doctor"],
         ["-zdoctor"],
@@ -28,7 +31,9 @@ def test_these_are_questions(arguments: list[str]) -> None:
     assert is_question(arguments, COMMANDS)
 
 
-@pytest.mark.parametrize("arguments", [["hello"], ["modle"], ["modle", "list"], ["confg", "set", "x"], ["--unknown"]])
+@pytest.mark.parametrize(
+    "arguments", [["modle"], ["modle", "list"], ["confg", "set", "x"], ["--unknown"], ["hi", "--help"]]
+)
 def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
     assert not is_question(arguments, COMMANDS)
 
