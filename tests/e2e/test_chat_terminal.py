@@ -231,6 +231,17 @@ async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> Non
         assert (hermes.work / "made.txt").exists()
 
 
+async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(tmp_path: Path) -> None:
+    async with ModelServer(Served(calls=(WRITE,)), "Then not.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("write it please") as terminal:
+            await terminal.sees("Allow?")
+            terminal.type("n\n")
+            await terminal.sees("Not done, because it was not allowed")
+            assert await terminal.ends() == 3
+        assert not (hermes.work / "made.txt").exists()
+
+
 async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(tmp_path: Path) -> None:
     async with (
         ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server,

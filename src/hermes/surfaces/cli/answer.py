@@ -27,6 +27,9 @@ class Answer:
         self._streamed: list[str] = []
         self._asked: dict[str, str] = {}
         self.denied: list[str] = []
+        """The calls that nobody could be asked about."""
+        self.declined: list[str] = []
+        """The calls that a person said no to."""
         self.ended: TurnEnd | None = None
         self.detail = ""
 
@@ -40,7 +43,7 @@ class Answer:
         """The exit code."""
         if self.ended is None:
             return FAILED
-        return REFUSED if self.ended == "done" and self.denied else _CODES[self.ended]
+        return REFUSED if self.ended == "done" and (self.denied or self.declined) else _CODES[self.ended]
 
     def see(self, event: Mapping[str, Any]) -> None:
         """Takes notice of an event."""
@@ -58,8 +61,9 @@ class Answer:
             case "agent.approval.requested":
                 self._asked[event["call_id"]] = event.get("summary") or event["name"]
             case "agent.approval.answered":
-                if event.get("by") == "nobody":
-                    self.denied.append(self._asked.get(event["call_id"], event["call_id"]))
+                if event["answer"] == "deny":
+                    calls = self.denied if event.get("by") == "nobody" else self.declined
+                    calls.append(self._asked.get(event["call_id"], event["call_id"]))
             case "agent.turn.started":
                 self._parts.clear()
                 self._streamed.clear()

@@ -122,6 +122,9 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
             f"Not done, because nobody could be asked:\n{calls}",
             f"Allow edits with --approvals auto-edit, everything with --approvals full. {again}",
         )
+    elif answer.declined:
+        calls = "\n".join(f"- {one_line(call)}" for call in answer.declined)
+        say(f"Not done, because it was not allowed:\n{calls}", again, alarming=False)
     return answer.code
 
 

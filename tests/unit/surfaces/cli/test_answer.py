@@ -83,5 +83,10 @@ def test_a_call_that_nobody_could_approve_is_not_success() -> None:
     assert (answer.denied, answer.code) == (["run make"], 3)
 
 
-def test_a_call_that_a_person_denied_is_their_decision() -> None:
-    assert seen(event("approval.answered", call_id="c", answer="deny", by="cli"), DONE).code == 0
+def test_a_call_that_a_person_denied_is_not_success_either() -> None:
+    answer = seen(event("approval.answered", call_id="c", answer="deny", by="cli"), DONE)
+    assert (answer.denied, answer.declined, answer.code) == ([], ["c"], 3)
+
+
+def test_an_allowed_call_is_success() -> None:
+    assert seen(event("approval.answered", call_id="c", answer="once", by="cli"), DONE).code == 0
