@@ -13,11 +13,14 @@ from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.project import read_project_files
 from hermes.events import Bus
+from hermes.providers.build import build_model
+from hermes.providers.catalogue import Prices
 from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary, Budget
+from hermes.settings.sections import Auxiliary, Budget, CustomModel, CustomProvider, Model
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served
+from hermes.testing.served import Fault, Served, ServedCall
 
 
 def secrets(server: ModelServer) -> Secrets:
@@ -131,6 +134,72 @@ async def test_a_cap_for_the_session_counts_what_earlier_turns_used(tmp_path: Pa
         assert [end.reason if end else "" for end in ends] == ["done", "budget"]
         assert used <= 3000
         assert len(server.posts) == 1
+
+
+_UNCOUNTED = """\
+data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"hi"}}]}
+
+data: {"id":"1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"""
+
+
+async def test_replies_without_a_count_are_estimated_towards_the_caps_of_session_and_day(tmp_path: Path) -> None:
+    settings = Settings(budget=Budget(per_day="20k tokens"))
+    async with ModelServer(Served(fault=Fault(body=_UNCOUNTED)), repeat=True) as server:
+        with build(settings, Home(tmp_path), bus=Bus()) as app:
+            agent = Agent(app, secrets(server))
+            ends: list[str] = []
+            for _ in range(8):
+                session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+                await agent.service.submit(session, "x" * 9_000)
+                ended = await agent.service.idle(session)
+                ends.append(ended.reason if ended else "")
+            await agent.service.close()
+            await agent.model.close()
+            assert app.store.sessions.usage() == [] or not any(row.input_tokens for row in app.store.sessions.usage())
+    assert ends[0] == "done"
+    assert ends[-1] == "budget"
+    assert len(server.posts) < 7
+
+
+async def test_what_other_sessions_use_meanwhile_stops_a_turn_between_its_calls(tmp_path: Path) -> None:
+    settings = Settings(budget=Budget(per_day="50k tokens"))
+    reply = Served(calls=(ServedCall("read_file", '{"path": "missing"}'),), input_tokens=20, output_tokens=5)
+    async with ModelServer(reply, "done") as server:
+        bus = Bus()
+        with build(settings, Home(tmp_path), bus=bus) as app:
+            agent = Agent(app, secrets(server))
+            session, other = (app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session for _ in range(2))
+            big = AssistantMessage(text="elsewhere", usage=Usage(input_tokens=49_999), provider="p", model="m")
+
+            def spend(event: Mapping[str, Any]) -> None:
+                app.store.log.append(other, big)
+
+            bus.subscribe("agent.tool.finished", spend)
+            await agent.service.submit(session, "go")
+            ended = await agent.service.idle(session)
+            await agent.service.close()
+            await agent.model.close()
+    assert ended is not None
+    assert ended.reason == "budget"
+    assert len(server.posts) == 1
+
+
+def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_costs(tmp_path: Path) -> None:
+    cheap = CustomModel(input_price=1.0, output_price=2.0, cache_write_price=4.0)
+    dear = CustomModel(input_price=3.0, output_price=9.0)
+    mine = CustomProvider(base_url="http://127.0.0.1:9/v1", models={"cheap": cheap, "dear": dear})
+
+    def dearest(*fallback: str) -> Prices | None:
+        chosen = Model(provider="mine", default="cheap", fallback=fallback)
+        return build_model(Settings(model=chosen, custom_providers={"mine": mine}), Secrets({}, {})).dearest
+
+    assert dearest() == Prices(4.0, 2.0)
+    assert dearest("dear") == Prices(4.0, 9.0)
+    assert dearest("dear", "nobody-knows") is None
 
 
 def _into(queue: "asyncio.Queue[Mapping[str, Any]]") -> Any:

@@ -11,7 +11,7 @@ from hermes.errors import ModelError
 from hermes.providers.build import Timing, build_model
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
-from hermes.settings import Home, Secrets, Settings
+from hermes.settings import Secrets, Settings
 from hermes.testing.model_server import ModelServer
 
 REQUEST = ModelRequest(system=(), messages=(UserMessage(text="hi"),))
@@ -23,9 +23,7 @@ async def ask(url: str) -> str:
     async def no_sleep(seconds: float) -> None:
         return
 
-    model = build_model(
-        Settings(), Secrets({}, {"OPENAI_BASE_URL": url}), Home(Path("/nowhere")), timing=Timing(sleep=no_sleep)
-    )
+    model = build_model(Settings(), Secrets({}, {"OPENAI_BASE_URL": url}), timing=Timing(sleep=no_sleep))
     try:
         events = [event async for event in model.stream(REQUEST)]
     finally:

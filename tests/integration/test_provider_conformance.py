@@ -14,7 +14,7 @@ from hermes.providers.retry import Resilient
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, ReasoningDelta, Retrying, TextDelta, ToolCallStarted
 from hermes.schema.tools import ToolSpec
-from hermes.settings import Home, Secrets, Settings
+from hermes.settings import Secrets, Settings
 from hermes.settings.sections import Model
 from hermes.testing.formats import Format, render
 from hermes.testing.model_server import ModelServer
@@ -70,7 +70,7 @@ class Caller:
         settings = Settings(model=msgspec.convert(fields, Model))
         timing = Timing(sleep=self.waits.sleep, chance=lambda: 1.0)
         secrets = Secrets({}, {"OPENAI_API_KEY": KEY})
-        return build_model(settings, secrets, Home(Path("/nowhere")), http=self._http, timing=timing)
+        return build_model(settings, secrets, http=self._http, timing=timing)
 
     async def call(self, server: ModelServer, **chosen: object) -> list[ModelEvent]:
         return [event async for event in self.model(server, **chosen).stream(REQUEST)]
@@ -284,7 +284,7 @@ async def test_the_next_key_is_tried_when_one_is_refused(wire: Format, http: Htt
     async with ModelServer(Served(fault=Fault(status=401)), "fine") as server:
         settings = Settings(model=msgspec.convert({"base_url": server.url, "api": wire, "default": "m"}, Model))
         secrets = Secrets({}, {"OPENAI_API_KEY": "first-key,second-key"})
-        model = build_model(settings, secrets, Home(Path("/nowhere")), http=http)
+        model = build_model(settings, secrets, http=http)
         assert last([event async for event in model.stream(REQUEST)]).text == "fine"
     used = [post.headers.get("authorization", "") + post.headers.get("x-api-key", "") for post in server.posts]
     assert [key.removeprefix("Bearer ") for key in used] == ["first-key", "second-key"]

@@ -1,7 +1,6 @@
 """The official SDKs read the fake server's streams as we do: so the fake is honest, and so are our readers."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,7 +11,7 @@ from hermes.providers.build import build_model
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import Finished, ModelRequest
 from hermes.schema.tools import ToolSpec
-from hermes.settings import Home, Secrets, Settings
+from hermes.settings import Secrets, Settings
 from hermes.settings.sections import Model
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
@@ -31,7 +30,7 @@ REPLIES = [
 
 async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
     settings = Settings(model=msgspec.convert({"base_url": server.url, "api": wire, "default": "gpt-5"}, Model))
-    model = build_model(settings, Secrets({}, {}), Home(Path("/nowhere")))
+    model = build_model(settings, Secrets({}, {}))
     request = ModelRequest(system=("s",), messages=(UserMessage(text="hi"),), tools=TOOLS)
     try:
         events = [event async for event in model.stream(request)]

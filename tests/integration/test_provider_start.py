@@ -5,11 +5,10 @@ import sys
 
 _PROGRAM = """
 import sys
-from pathlib import Path
 from hermes.providers.build import build_model
-from hermes.settings import Home, Secrets, Settings
+from hermes.settings import Secrets, Settings
 for variables in ({"OPENAI_BASE_URL": "http://[::1]:1/v1"}, {"ANTHROPIC_API_KEY": "k"}, {"OPENAI_API_KEY": "k"}, {}):
-    build_model(Settings(), Secrets({}, variables), Home(Path("/nowhere")))
+    build_model(Settings(), Secrets({}, variables))
 heavy = ("httpx2", "httpcore2", "anyio", "h11", "ssl", "dataclasses", "importlib.resources", "email", "hermes.testing")
 print(*(name for name in heavy if name in sys.modules))
 """

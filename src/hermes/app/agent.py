@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -15,7 +16,7 @@ from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.app.titles import suggest
-from hermes.core.budget import Budget, Cap, Price, parse_amount
+from hermes.core.budget import Budget, Cap, Metered, Price, add, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
@@ -27,12 +28,14 @@ from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, SessionPrompted, SessionTitled
+from hermes.schema.messages import Usage
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import default_tools
 from hermes.tools.policy import InterimPolicy
 
 _TOOLS_KEPT = 256  # sessions whose tools are remembered
+_GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
 
@@ -58,13 +61,15 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._model_name = model
         self._tools: dict[str, Mapping[str, Tool]] = {}
+        self._budgets: WeakValueDictionary[str, Budget] = WeakValueDictionary()
+        self._guessed: dict[str, Usage] = {}
         self._aside: set[asyncio.Task[None]] = set()
         self.desk = Desk()
 
     @cached_property
     def model(self) -> Resilient:
         """The model the settings ask for, with its fallbacks."""
-        return build_model(self._app.settings, self._secrets, self._app.home, model=self._model_name)
+        return build_model(self._app.settings, self._secrets, model=self._model_name)
 
     def tools(self, session: str) -> Mapping[str, Tool]:
         """What the model can do in a session. The session's tools know what it has read and where its terminal is."""
@@ -105,34 +110,54 @@ class Agent:
         strict = self.describe().local and self._mode != "full"
         policy = InterimPolicy(self._mode, hermes_home=self._app.home.root, user_home=Path.home(), strict=strict)
         calls = CallRunner(self.tools(session), policy, approvals)
-        return NativeRuntime(self.model, calls, max_steps=settings.budget.max_steps)
+        model = Metered(self.model, partial(self._guess, session))
+        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps)
 
     def _prompt(self, cwd: Path) -> SessionPrompted:
-        date = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
-        system = system_prompt(cwd, date=date, project=read_project_files(cwd, self._app.home.root))
+        system = system_prompt(cwd, date=self._today(), project=read_project_files(cwd, self._app.home.root))
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools("").values()))
 
     def _budget(self, session: str) -> Budget:
-        """The caps that hold now, with what the session and the day have used of them."""
-        wanted = self._app.settings.budget
-        caps = [_cap(scope, text) for scope, text in wanted.caps().items() if text]
-        today = time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
-        for cap in caps:
-            if cap.scope == "session":
-                cap.used = self._spent(cap, session=session)
-            elif cap.scope == "day":
-                cap.used = self._spent(cap, since_day=today)
-        return Budget(caps, self._price())
+        """The caps that hold now. What is used of them is looked up before each call."""
+        caps = [_cap(scope, text) for scope, text in self._app.settings.budget.caps().items() if text]
+        if not caps:
+            return Budget()
+        budget = Budget(caps, self._price(), refresh=lambda cap: self._spent(cap, session))
+        self._budgets[session] = budget
+        return budget
 
-    def _spent(self, cap: Cap, *, session: str = "", since_day: str = "") -> float:
-        rows = self._app.store.sessions.usage(session=session, since_day=since_day)
+    def _spent(self, cap: Cap, session: str) -> float:
+        """What the session or the day has used by now: what the log says, and what this process had to estimate."""
+        if cap.scope == "turn":
+            return 0.0
+        today = self._today()
+        sessions = self._app.store.sessions
+        rows = sessions.usage(session=session) if cap.scope == "session" else sessions.usage(since_day=today)
+        guessed = self._guessed.get(session if cap.scope == "session" else today, Usage())
         if cap.unit == "usd":
-            return sum(row.cost_usd for row in rows)
-        return float(sum(row.input_tokens + row.output_tokens for row in rows))
+            return sum(row.cost_usd for row in rows) + (guessed.cost_usd or 0.0)
+        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+        return float(tokens + guessed.input_tokens + guessed.output_tokens)
+
+    def _guess(self, session: str, usage: Usage) -> None:
+        """Counts a call that its provider did not. It is in no log: another process does not know of it."""
+        budget = self._budgets.get(session)
+        if budget is None:  # no caps
+            return
+        price = self._price()
+        usage = msgspec.structs.replace(usage, cost_usd=price.of(usage) if price else 0.0)
+        budget.guess(usage)
+        for key in (session, self._today()):
+            self._guessed[key] = add(self._guessed.pop(key, Usage(cost_usd=0.0)), usage)
+        while len(self._guessed) > _GUESSES_KEPT:
+            del self._guessed[next(iter(self._guessed))]
 
     def _price(self) -> Price | None:
-        prices = self.model.facts.prices
+        prices = self.model.dearest
         return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
+
+    def _today(self) -> str:
+        return time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
 
     def _title(self, session: str, history: History) -> None:
         """Starts the search for a better title, if the user has named a model for that. Nobody waits for it."""
@@ -144,7 +169,7 @@ class Agent:
         task.add_done_callback(self._aside.discard)
 
     async def _find_title(self, session: str, name: str, history: History) -> None:
-        model = build_model(self._app.settings, self._secrets, self._app.home, model=name)
+        model = build_model(self._app.settings, self._secrets, model=name)
         called = AuxiliaryCalled(task="title", provider=model.provider, model=model.name)
         try:
             title, usage = await suggest(model, history)

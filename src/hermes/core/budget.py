@@ -1,17 +1,28 @@
-"""Hard caps on tokens and money. A call is not made when it could pass a cap, and its reply is cut to what is left."""
+"""Hard caps on tokens and money. A call is not made when it could pass a cap, and its reply is cut to what is left.
+
+What this can't do: the input is estimated before a provider counts it, and nothing is reserved. Processes that ask at
+the same moment see the same room, so together they can pass a cap of the day by what each has under way.
+"""
 
 import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.core.ports import Model
 from hermes.errors import HermesError
-from hermes.schema.messages import Usage
+from hermes.schema.messages import AssistantMessage, Message, Usage
+from hermes.schema.model import Finished, ModelEvent, ModelRequest, ReasoningDelta, Retrying, TextDelta
+from hermes.schema.tools import ToolSpec
 
 Unit: TypeAlias = Literal["usd", "tokens"]
 
 _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
 _LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
+_IMAGE = 1_500  # tokens, about what a large picture takes
+_UNBOUNDED = 2**31
 
 
 class BudgetSpent(HermesError):
@@ -19,10 +30,14 @@ class BudgetSpent(HermesError):
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per token."""
+    """Dollars per token: the most that one may cost, whoever answers."""
 
     input: float
     output: float
+
+    def of(self, usage: Usage) -> float:
+        """What the usage costs at most."""
+        return usage.input_tokens * self.input + usage.output_tokens * self.output
 
 
 class Cap(msgspec.Struct):
@@ -34,9 +49,18 @@ class Cap(msgspec.Struct):
     used: float = 0.0
 
     def __str__(self) -> str:
+        limit = f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
+        return f"{limit} per {self.scope}"
+
+    def refused(self, need: float) -> BudgetSpent:
+        """What is said instead of making a call that needs this much."""
+        left = max(0.0, self.limit - self.used)
         if self.unit == "usd":
-            return f"${self.used:.4f} of ${self.limit:g} per {self.scope}"
-        return f"{self.used:,.0f} of {self.limit:,.0f} tokens per {self.scope}"
+            state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
+        else:
+            state = f"the next call needs about {need:,.0f} tokens; {left:,.0f} of {self.limit:,.0f} are left"
+        hint = f"Raise budget.per_{self.scope} to go on."
+        return BudgetSpent(f"stopped before passing the cap per {self.scope}: {state}.", hint=hint)
 
 
 def parse_amount(text: str) -> tuple[Unit, float]:
@@ -50,11 +74,21 @@ def parse_amount(text: str) -> tuple[Unit, float]:
 
 
 class Budget:
-    """The caps of one turn, shared with the children it starts."""
+    """The caps of one turn, shared with the children it starts.
 
-    def __init__(self, caps: list[Cap] | None = None, price: Price | None = None) -> None:
+    `refresh` says what is used of a cap by now, also by other turns and processes; it is asked before each call.
+    """
+
+    def __init__(
+        self,
+        caps: list[Cap] | None = None,
+        price: Price | None = None,
+        *,
+        refresh: Callable[[Cap], float] | None = None,
+    ) -> None:
         self._caps = caps or []
         self._price = price
+        self._refresh = refresh
         self.used = Usage(cost_usd=0.0)
 
     def room(self, input_tokens: int) -> int | None:
@@ -63,37 +97,122 @@ class Budget:
         return min(rooms) if rooms else None
 
     def spend(self, usage: Usage | None) -> None:
-        """Counts what a call took."""
+        """Counts what a call took. A call that nobody counted comes through `guess`."""
         if usage is None:
             return
-        self.used = _sum(self.used, usage)
+        self.used = add(self.used, usage)
+        self.guess(usage)
+
+    def guess(self, usage: Usage) -> None:
+        """Counts towards the caps alone."""
         for cap in self._caps:
-            tokens = usage.input_tokens + usage.output_tokens
-            cap.used += tokens if cap.unit == "tokens" else (usage.cost_usd or 0.0)
+            if cap.unit == "tokens":
+                cap.used += usage.input_tokens + usage.output_tokens
+            elif usage.cost_usd is not None:
+                cap.used += usage.cost_usd
+            elif self._price:
+                cap.used += self._price.of(usage)
 
     def _room_under(self, cap: Cap, input_tokens: int) -> int:
+        if self._refresh:  # never less than before: what this turn spent may not be in the log yet
+            cap.used = max(cap.used, self._refresh(cap))
         left = cap.limit - cap.used
         if cap.unit == "tokens":
-            room = left - input_tokens
-        elif self._price is None:
-            hint = "Give the model's prices in custom_providers, or set the cap in tokens."
-            raise BudgetSpent(f"a cap in dollars ({cap}) can't be kept: the model's price is unknown", hint=hint)
-        elif self._price.output <= 0:
-            return 2**31
-        else:
-            room = (left - input_tokens * self._price.input) / self._price.output
-        if room < _LEAST_OUTPUT:
-            hint = f"Raise budget.per_{cap.scope} to go on."
-            raise BudgetSpent(f"stopped before passing the cap: {cap} used", hint=hint)
-        return int(room)
+            if left < input_tokens + _LEAST_OUTPUT:
+                raise cap.refused(input_tokens + _LEAST_OUTPUT)
+            return int(left - input_tokens)
+        if self._price is None:
+            hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
+            raise BudgetSpent(f"a cap in dollars ({cap}) can't be kept: a model's price is unknown", hint=hint)
+        need = self._price.of(Usage(input_tokens=input_tokens, output_tokens=_LEAST_OUTPUT))
+        if need and left < need:
+            raise cap.refused(need)
+        if self._price.output <= 0:
+            return _UNBOUNDED
+        return int((left - input_tokens * self._price.input) / self._price.output)
 
 
-def estimate_tokens(characters: int) -> int:
-    """A cautious guess before a provider has counted."""
-    return characters // 3
+class Metered:
+    """A model whose calls are never free of charge: `guess` hears of each that ended without a provider's count."""
+
+    def __init__(self, model: Model, guess: Callable[[Usage], None]) -> None:
+        self._model = model
+        self._guess = guess
+
+    @property
+    def provider(self) -> str:
+        """Who answers first."""
+        return self._model.provider
+
+    @property
+    def name(self) -> str:
+        """The model that answers first."""
+        return self._model.name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """As the model streams. A call that is given up while it answers is estimated too."""
+        written = 0
+        counted = False
+        try:
+            async with aclosing(_generator(self._model.stream(request))) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta | ReasoningDelta):
+                        written += estimate_tokens(event.text)
+                    elif isinstance(event, Retrying) and written:  # the void attempt was answered in part
+                        self._guess(Usage(input_tokens=request_tokens(request), output_tokens=written))
+                        written = 0
+                    elif isinstance(event, Finished):
+                        counted = event.message.usage is not None
+                        written = max(1, reply_tokens(event.message))
+                    yield event
+        finally:
+            if written and not counted:
+                self._guess(Usage(input_tokens=request_tokens(request), output_tokens=written))
 
 
-def _sum(one: Usage, two: Usage) -> Usage:
+async def _generator(events: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """The events, from something that can be closed."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+def estimate_tokens(text: str) -> int:
+    """A cautious guess before a provider has counted: three letters of English, or one sign of Chinese."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 3)
+
+
+def reply_tokens(message: AssistantMessage) -> int:
+    """About how many tokens a reply has."""
+    calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
+    return estimate_tokens(message.text) + estimate_tokens(message.reasoning) + calls
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """About how many tokens a request has: what was counted last, and a guess for what came since."""
+    total = 0
+    for message in reversed(request.messages):
+        if isinstance(message, AssistantMessage) and message.usage:
+            return message.usage.input_tokens + message.usage.output_tokens + total
+        total += _message_tokens(message)
+    return total + sum(map(estimate_tokens, request.system)) + _tool_tokens(request.tools)
+
+
+def _message_tokens(message: Message) -> int:
+    if isinstance(message, AssistantMessage):
+        return reply_tokens(message)
+    return estimate_tokens(message.text) + _IMAGE * len(message.images)
+
+
+def _tool_tokens(tools: Iterable[ToolSpec]) -> int:
+    return sum(estimate_tokens(msgspec.json.encode(tool).decode()) for tool in tools)
+
+
+def add(one: Usage, two: Usage) -> Usage:
+    """Both together; the cost is unknown if one of them is."""
     known = one.cost_usd is not None and two.cost_usd is not None
     return Usage(
         input_tokens=one.input_tokens + two.input_tokens,

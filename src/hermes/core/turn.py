@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core.budget import Budget, BudgetSpent, estimate_tokens
+from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Unusable, finished
 from hermes.core.history import History
 from hermes.core.ports import Journal, Model
@@ -125,17 +125,15 @@ class NativeRuntime:
 
     def _request(self, turn: Turn) -> ModelRequest:
         prompt = turn.history.prompt
-        system = prompt.system if prompt else ()
-        tools = prompt.tools if prompt else ()
-        room = turn.budget.room(_input_size(turn.history, system))
-        limits = [limit for limit in (room, self._max_output) if limit is not None]
-        return ModelRequest(
-            system=system,
+        request = ModelRequest(
+            system=prompt.system if prompt else (),
             messages=tuple(turn.history.messages),
-            tools=tools,
-            max_output_tokens=min(limits, default=None),
+            tools=prompt.tools if prompt else (),
             cache_key=turn.session,
         )
+        room = turn.budget.room(request_tokens(request))
+        limits = [limit for limit in (room, self._max_output) if limit is not None]
+        return msgspec.structs.replace(request, max_output_tokens=min(limits, default=None))
 
     async def _run_calls(self, turn: Turn, message: AssistantMessage, judge: Judge) -> Verdict:
         prepared = self._calls.prepare(message.tool_calls)
@@ -201,13 +199,3 @@ def _retried(event: Retrying) -> ModelRetried:
         provider=event.provider,
         model=event.model,
     )
-
-
-def _input_size(history: History, system: tuple[str, ...]) -> int:
-    """About how many tokens the next request has: what was counted last, and a guess for what came since."""
-    characters = 0
-    for message in reversed(history.messages):
-        if isinstance(message, AssistantMessage) and message.usage:
-            return message.usage.input_tokens + message.usage.output_tokens + estimate_tokens(characters)
-        characters += len(message.text)
-    return estimate_tokens(characters + sum(map(len, system)))

@@ -16,7 +16,7 @@ from hermes.providers.keys import KeyRing
 from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Patience, Resilient
 from hermes.providers.routes import Route, first_route, keys_of, route_for
-from hermes.settings import Home, Secrets, Settings
+from hermes.settings import Secrets, Settings
 
 _LOCAL_FIRST_BYTE = 300.0  # a local server may first have to load the model
 _REMOTE_FIRST_BYTE = 60.0
@@ -33,7 +33,6 @@ class Timing(msgspec.Struct, frozen=True):
 def build_model(
     settings: Settings,
     secrets: Secrets,
-    home: Home,  # noqa: ARG001 - where a provider that keeps something between calls will keep it
     *,
     model: str = "",
     http: Http | None = None,

@@ -73,6 +73,12 @@ class Candidate:
             deadlines = msgspec.structs.replace(deadlines, first_byte=first_byte)
         return self.model.stream(request, key=self.keys.current, deadlines=deadlines)
 
+    @property
+    def facts(self) -> ModelFacts:
+        """What is known about it. A model without an address costs nothing."""
+        model = self.model
+        return model.endpoint.facts if isinstance(model, Adapter) else ModelFacts(prices=Prices(0.0, 0.0))
+
     async def close(self) -> None:
         """Let go of what the model holds."""
         if isinstance(self.model, Closable):
@@ -132,9 +138,18 @@ class Resilient:
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known about the model that answers first. A model without an address costs nothing."""
-        model = self._candidates[0].model
-        return model.endpoint.facts if isinstance(model, Adapter) else ModelFacts(prices=Prices(0.0, 0.0))
+        """What is known about the model that answers first."""
+        return self._candidates[0].facts
+
+    @property
+    def dearest(self) -> Prices | None:
+        """The most that a token may cost, whoever answers and whatever is cached; None if one's price is unknown."""
+        every = [candidate.facts.prices for candidate in self._candidates]
+        known = [prices for prices in every if prices is not None]
+        if len(known) < len(every):
+            return None
+        reading = max(max(prices.input, prices.cache_write or 0.0, prices.cache_read or 0.0) for prices in known)
+        return Prices(reading, max(prices.output for prices in known))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -50,7 +50,7 @@ class _Run:
 
     def __init__(self, settings: Settings, secrets: Secrets, model: str, tasks: list[Task]) -> None:
         self._home = find_home()
-        self._model = build_model(settings, secrets, self._home, model=model)
+        self._model = build_model(settings, secrets, model=model)
         self._tasks = tasks
         self._style = stdout_style()
         self._live = sys.stdout.isatty()
@@ -93,7 +93,7 @@ def summary(total: Score, style: Style) -> list[str]:
 
 def try_once(settings: Settings, secrets: Secrets) -> float:
     """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
-    model = build_model(settings, secrets, find_home())
+    model = build_model(settings, secrets)
     request = ModelRequest(
         system=("Answer with one word.",), messages=(UserMessage(text="Say ok."),), max_output_tokens=64
     )  # fmt: skip
