@@ -15,7 +15,7 @@ from hermes.tools.walk import GlobFilter, Halt
 _OPTIONS = (
     *("--no-config", "--color=never", "--no-heading", "--with-filename", "--line-number", "--null", "--sort=path"),
     *("--hidden", "--no-messages", "--max-filesize=5M"),
-    *("--no-require-git", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
+    *("--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
 )
 _LINE = 6 * 1024 * 1024
 
@@ -81,8 +81,8 @@ def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
     command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
     if scope.glob and "/" not in scope.glob:  # a --glob of its own would bring back what is ignored
         command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
-    if repository(scope.top) is None:
-        command.append("--no-ignore-parent")
+    if repository(scope.top) is None:  # with these in a repository, rules from above it would count
+        command += ["--no-require-git", "--no-ignore-parent"]
     if scope.ignore_case:
         command.append("--ignore-case")
     where = "./" if scope.top.is_dir() else str(scope.top)

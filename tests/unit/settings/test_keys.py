@@ -1,8 +1,7 @@
 """Keys derived from the types: names, variables, kinds, suggestions, parsing."""
 
-from typing import Annotated, Literal
-
 from functools import reduce
+from typing import Annotated, Literal
 
 import pytest
 from msgspec import Meta, Struct
