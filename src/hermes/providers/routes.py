@@ -94,15 +94,27 @@ def _automatic(settings: Settings, secrets: Secrets) -> Route:
     chosen = settings.model
     address = chosen.base_url or secrets.get("OPENAI_BASE_URL") or ""
     if address:
-        family = quirks.family_of(address)
-        named = "openai-compatible" if family is quirks.GENERIC else family.family
-        name = next((name for name, one in settings.custom_providers.items() if one.base_url == address), named)
+        own = (name for name, one in settings.custom_providers.items() if one.base_url == address)
+        name = next(own, "") or _name_of(address, settings, secrets)
         return route_to(settings, secrets, name, chosen.default, address)
     wanted = facts_of(chosen.default).family if chosen.default else ""
     with_key = [family for family in FAMILIES if family.needs_key and secrets.get(family.key_variable)]
     for family in sorted(with_key, key=lambda family: family.family != wanted):
         return route_to(settings, secrets, family.family, chosen.default)
     return Route(provider=EMBEDDED, model=chosen.default)
+
+
+def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
+    """Who is behind an address that is nobody's own: by its host, or Anthropic's stand-in if only its key is there.
+
+    A key goes only where it was meant to go. `model.base_url` says where; OPENAI_BASE_URL is about OpenAI's key alone.
+    """
+    family = quirks.family_of(address)
+    if family is not quirks.GENERIC:
+        return family.family
+    keys = {family.family for family in FAMILIES if secrets.get(family.key_variable)}
+    speaks = settings.model.api in {"auto", "anthropic"}
+    return "anthropic" if settings.model.base_url and speaks and keys == {"anthropic"} else "openai-compatible"
 
 
 def keys_of(route: Route, secrets: Secrets) -> tuple[str, ...]:

@@ -60,6 +60,31 @@ def test_the_wire_format_can_be_chosen() -> None:
     assert choose(settings).api == "anthropic"
 
 
+def test_anthropics_key_alone_makes_an_address_anthropics() -> None:
+    settings = Settings(model=Model(base_url="http://proxy.example/v1"))
+    route = choose(settings, ANTHROPIC_API_KEY="k")
+    assert (route.provider, route.api, route.base_url) == ("anthropic", "anthropic", "http://proxy.example/v1")
+    assert keys_of(route, secrets(ANTHROPIC_API_KEY="k")) == ("k",)
+
+
+@pytest.mark.parametrize(
+    ("model", "environ"),
+    [
+        (Model(base_url="http://proxy.example/v1"), {"OPENAI_API_KEY": "o"}),
+        (Model(base_url="http://proxy.example/v1", api="chat"), {}),
+        (Model(), {"OPENAI_BASE_URL": "http://proxy.example/v1"}),
+    ],
+)
+def test_anthropics_key_goes_nowhere_else(model: Model, environ: dict[str, str]) -> None:
+    route = choose(Settings(model=model), ANTHROPIC_API_KEY="k", **environ)
+    assert (route.provider, route.api, route.key_variable) == ("openai-compatible", "chat", "OPENAI_API_KEY")
+
+
+def test_an_address_that_tells_who_it_is_is_believed() -> None:
+    settings = Settings(model=Model(base_url="http://localhost:11434/v1"))
+    assert choose(settings, ANTHROPIC_API_KEY="k").provider == "ollama"
+
+
 def test_a_provider_of_ones_own_has_its_address_key_and_models() -> None:
     mine = CustomProvider(base_url="https://llm.example/v1", key_env="MINE_KEY", models={"m": CustomModel(window=9)})
     settings = Settings(model=Model(provider="mine", default="m"), custom_providers={"mine": mine})
