@@ -15,7 +15,7 @@ from hermes.app.project import read_project_files
 from hermes.events import Bus
 from hermes.providers.build import build_model
 from hermes.providers.catalogue import Prices
-from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Budget, CustomModel, CustomProvider, Model
@@ -200,6 +200,37 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
     assert dearest() == Prices(4.0, 2.0)
     assert dearest("dear") == Prices(4.0, 9.0)
     assert dearest("dear", "nobody-knows") is None
+
+
+def test_a_process_that_serves_many_sessions_forgets_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hermes.app.app._REMEMBERED", 4)
+    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+        sessions = [app.begin(SessionCreated(surface="test")).session for _ in range(12)]
+        assert (len(app._feeds), len(app._recent), len(app._roots)) == (4, 4, 4)
+        assert list(app._roots) == sessions[-4:]
+        app.record(sessions[0], SessionTitled(title="still there"))
+        assert list(app._roots) == [*sessions[-3:], sessions[0]]
+
+
+def test_a_session_that_is_written_to_keeps_its_order_when_it_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes.app.app._REMEMBERED", 1)
+    bus = Bus()
+    with build(Settings(), Home(tmp_path), bus=bus) as app:
+        session = app.begin(SessionCreated(surface="test")).session
+        seen: list[int] = []
+
+        def meanwhile(event: Mapping[str, Any]) -> None:
+            if event["title"] == "one":
+                app.begin(SessionCreated(surface="test"))  # pushes the session out
+                app.record(session, SessionTitled(title="two"))
+                assert seen == []  # the row waits in the line that is being emptied
+            seen.append(event["seq"])
+
+        bus.subscribe("session.titled", meanwhile)
+        app.record(session, SessionTitled(title="one"))
+        assert seen == [2, 3]
 
 
 def _into(queue: "asyncio.Queue[Mapping[str, Any]]") -> Any:

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from hermes.app.feed import Feed
 from hermes.core.ids import SystemIds
@@ -24,6 +25,9 @@ from hermes.store.row import Row
 from hermes.store.snapshots import write_snapshot
 
 log = logging.getLogger("hermes.app")
+
+_REMEMBERED = 1_024  # sessions
+_T = TypeVar("_T")
 
 
 class Bus(Protocol):
@@ -48,7 +52,9 @@ class App:
         self._store: Store | None = None
         self._closed = False
         self._opening = threading.Lock()
-        self._feeds: dict[str, Feed] = {}
+        self._remembering = threading.Lock()
+        self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
+        self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
 
     @property
@@ -115,8 +121,10 @@ class App:
         rows = self.store.sessions.delete(session)
         if _is_file_name(session):
             (self.home.sessions / f"session_{session}.json").unlink(missing_ok=True)
-        self._feeds.pop(session, None)
-        self._roots.pop(session, None)
+        with self._remembering:
+            self._feeds.pop(session, None)
+            self._recent.pop(session, None)
+            self._roots.pop(session, None)
         return rows
 
     def envelope(self, row: Row) -> dict[str, Any]:
@@ -143,14 +151,21 @@ class App:
         self.close()
 
     def _feed(self, session: str) -> Feed:
-        return self._feeds.setdefault(session, Feed())
+        with self._remembering:
+            feed = self._feeds.get(session) or Feed()
+            self._feeds[session] = feed
+            _remember(self._recent, session, feed)
+        return feed
 
     def _root(self, session: str) -> str:
         """The first session of a child's lineage; empty for a session that is nobody's child."""
-        if session not in self._roots:
+        root = self._roots.get(session)
+        if root is None:
             info = self.store.sessions.find(session)
-            self._roots[session] = info.root if info.kind == "child" else ""
-        return self._roots[session]
+            root = info.root if info.kind == "child" else ""
+        with self._remembering:
+            _remember(self._roots, session, root)
+        return root
 
 
 def build(
@@ -159,6 +174,14 @@ def build(
     """Puts the parts together. Touches no file; the log is opened on first use."""
     clock = clock or SystemClock()
     return App(settings, home, bus=bus, clock=clock, ids=ids or SystemIds(clock))
+
+
+def _remember(known: dict[str, _T], session: str, value: _T) -> None:
+    """Keeps the value as the newest, and forgets the oldest when there are many: a process may serve for months."""
+    known.pop(session, None)
+    known[session] = value
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
 
 
 def _is_file_name(session: str) -> bool:
