@@ -295,6 +295,20 @@ async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
         assert desk.app.store.sessions.find(session).title == "my own"
 
 
+async def test_a_row_written_beside_the_runner_is_published_once(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
+        session = desk.begin()
+        seen: list[int] = []
+        desk.bus.subscribe("**", lambda event: seen.append(event["seq"]) if "seq" in event else None)
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await asyncio.to_thread(desk.app.record, session, SessionTitled(title="beside"))
+        await asyncio.sleep(0.4)  # long enough for the runner to find it in the log
+        desk.tool.go.set()
+        await desk.service.idle(session)
+        assert sorted(seen) == sorted(set(seen))
+
+
 class Cut:
     """A model whose disk fills up while it speaks."""
 

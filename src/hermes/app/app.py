@@ -30,6 +30,9 @@ _REMEMBERED = 1_024  # sessions
 _T = TypeVar("_T")
 
 
+_TOLD = 4096  # rows that are remembered as published
+
+
 class Bus(Protocol):
     """What the app needs of the event bus."""
 
@@ -56,6 +59,8 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
+        self._told: dict[tuple[str, int, int], None] = {}
+        self._telling = threading.Lock()
 
     @property
     def bus(self) -> Bus:
@@ -98,7 +103,14 @@ class App:
         return rows
 
     def publish(self, row: Row) -> None:
-        """Tells the bus of a row that is on disk."""
+        """Tells the bus of a row that is on disk, once: a runner that finds it in the log may not know whose it is."""
+        place = (row.session, row.epoch, row.seq)
+        with self._telling:
+            if place in self._told:
+                return
+            self._told[place] = None
+            if len(self._told) > _TOLD:
+                del self._told[next(iter(self._told))]
         self.bus.publish(row.type, self.envelope(row))
 
     def snapshot(self, session: str) -> None:
