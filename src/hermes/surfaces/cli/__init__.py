@@ -1,13 +1,32 @@
 """The `hermes` command. `main` answers `--version` by itself; everything else is loaded when it is needed."""
 
+import signal
 import sys
 
 from hermes import __version__
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code.
+
+    Ctrl-C ends the process without a word until something is there that can do better: an exception in the middle of
+    an import would be shown with all its lines, or be swallowed.
+    """
     arguments = sys.argv[1:] if argv is None else argv
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, or somebody else's
+        return _run(arguments)
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except ValueError:  # not the main thread, which signals don't reach
+        return _run(arguments)
+    try:
+        return _run(arguments)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run(arguments: list[str]) -> int:
     if arguments[:1] in (["--version"], ["-V"]) and sys.stdout is not None:
         try:
             print(f"hermes {__version__}", flush=True)
@@ -16,6 +35,10 @@ def main(argv: list[str] | None = None) -> int:
 
             return output_failed(error)
         return 0
+    from hermes.surfaces.cli.commands import COMMANDS
     from hermes.surfaces.cli.frame import run
 
+    name = next((word for word in arguments if word != "--debug"), "")
+    if name in {command.name for command in COMMANDS} and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # commands tidy up after KeyboardInterrupt
     return run(arguments)

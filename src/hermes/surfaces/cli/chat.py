@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 
 from hermes.settings.load import environment
 from hermes.surfaces.cli.banner import banner
 from hermes.surfaces.cli.opening import begin, choose_model, find_place, open_app
 from hermes.surfaces.cli.question import Question
+from hermes.surfaces.cli.signals import interruptible
 from hermes.surfaces.cli.style import stdout_style, terminal_width
 from hermes.surfaces.cli.toolline import marks_for
 
@@ -16,13 +17,14 @@ def chat(question: Question) -> int:
     """Talks until the person leaves. Returns the exit code."""
     with open_app(question) as app:
         place = find_place(app, question)
-        model = choose_model(app, question)
+        with interruptible():
+            model = choose_model(app, question)
         session = begin(app, place, "cli")
         style, columns = stdout_style(), max(20, terminal_width())
         for line in banner(model, session, style, columns, resumed=place.before is not None):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
-        with _keys_kept(on=is_live):
+        with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
             # The prompt is there before what draws it is loaded; what is typed meanwhile is not lost.
             print(style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "", end="", flush=True)
             from hermes.surfaces.cli.conversation import converse
@@ -46,4 +48,5 @@ def _keys_kept(*, on: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # it is gone
+            termios.tcsetattr(fd, termios.TCSADRAIN, before)
