@@ -1,13 +1,15 @@
 """One question, one answer: `hermes "question"` and `hermes -z "prompt"`.
 
 Stdout gets the answer and nothing else, or with `--json` every event. What happens meanwhile is shown on stderr when
-that is a terminal. The exit code tells how it went: 0 done, 1 failed, 3 refused or not approved, 130 interrupted.
+that is a terminal. The exit code tells how it went: 0 done, 1 failed, 3 refused or not approved, 130 interrupted,
+143 and 129 ended by SIGTERM and SIGHUP.
 """
 
 import asyncio
 import os
 import signal
 from contextlib import ExitStack
+from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
@@ -15,13 +17,14 @@ from hermes.errors import StoreError
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
-from hermes.surfaces.cli.interrupts import Interrupts
+from hermes.surfaces.cli.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.cli.jsonlines import JsonLines
-from hermes.surfaces.cli.message import say
+from hermes.surfaces.cli.message import not_saved, say
 from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place, open_app
 from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.cli.question import Question
 from hermes.surfaces.cli.sessions_text import one_line
+from hermes.surfaces.cli.signals import SAVED, interruptible, listen_for_end
 from hermes.surfaces.cli.watching import subscribed, watched
 
 HELLO = "Say hello and tell in one sentence what you can do."
@@ -32,83 +35,147 @@ def ask(question: Question) -> int:
     text = joined(question.text, read_piped()) or HELLO
     with open_app(question) as app:
         place = find_place(app, question)
-        choose_model(app, question)
+        with interruptible():
+            choose_model(app, question)
         agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
         agent.describe()  # what is wrong with the settings is said now
+        run = _Run(app, agent, place, text)
         try:
-            return asyncio.run(_ask(app, agent, place, text, as_json=question.json))
-        except asyncio.CancelledError:  # Ctrl-C, twice
-            return INTERRUPTED
+            return asyncio.run(run.to_end(as_json=question.json))
+        except asyncio.CancelledError:  # a signal
+            return run.say_left()
 
 
-async def _ask(app: App, agent: Agent, place: Place, text: str, *, as_json: bool) -> int:
-    with ExitStack() as stack:
-        lines = JsonLines() if as_json else None
-        if lines is not None:
-            stack.enter_context(subscribed(lines.see, "**"))
-        session = await asyncio.to_thread(begin, app, place, "cli")
-        answer = Answer(session)
-        interrupts = Interrupts(agent.service, session)
-        stack.callback(interrupts.close)
-        _listen(interrupts)
-        for see in (answer.see, interrupts.see):
-            stack.enter_context(watched(see))
-        if lines is not None:
-            loop = asyncio.get_running_loop()
-            lines.on_failure = lambda: loop.call_soon_threadsafe(interrupts.press)
-            failure = await _run(agent, session, text)
-            if lines.failure is not None:
-                raise lines.failure
-        else:
-            failure = await _run_shown(agent, session, text, answer)
-    return _report(answer, failure, session)
+class _Run:
+    """One question on its way, and the signals that may end it."""
 
+    def __init__(self, app: App, agent: Agent, place: Place, text: str) -> None:
+        self._app = app
+        self._agent = agent
+        self._place = place
+        self._text = text
+        self._session = ""
+        self._interrupts: Interrupts | None = None
+        self._lines: JsonLines | None = None
+        self._waiting: asyncio.Task[Any] | None = None
+        self._saved = False
+        self._elsewhere = False
+        self._code = 0
 
-def _listen(interrupts: Interrupts) -> None:
-    """The first Ctrl-C stops the turn and keeps what there is, the second whatever waits for it, the third all."""
-    waiting = asyncio.current_task()
+    async def to_end(self, *, as_json: bool) -> int:
+        """Returns the exit code."""
+        self._waiting = asyncio.current_task()
+        with ExitStack() as stack:
+            if as_json:
+                self._lines = JsonLines()
+                stack.enter_context(subscribed(self._lines.see, "**"))
+            self._session = await asyncio.to_thread(begin, self._app, self._place, "cli")
+            answer = Answer(self._session)
+            self._interrupts = Interrupts(self._agent.service, self._session)
+            stack.callback(self._interrupts.close)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._press)
+            listen_for_end(self._end)
+            for see in (answer.see, self._interrupts.see):
+                stack.enter_context(watched(see))
+            if self._lines is None:
+                failure = await self._shown(answer)
+            else:
+                failure = await self._written(self._lines)
+        return self._code or _report(answer, failure, self._session)
 
-    def press() -> None:
-        match interrupts.press():
+    def say_left(self) -> int:
+        """What there is to say when a signal ended it before its end. Returns the exit code."""
+        if self._elsewhere:
+            say(SAVED, f"Read it with: hermes sessions show {self._session}", alarming=False)
+        elif self._code and self._session:
+            again = f"Go on with: hermes --resume {self._session}"
+            say("Ended by a signal. What was written until then is kept.", again, alarming=False)
+        return self._code or INTERRUPTED
+
+    def _press(self) -> None:
+        """The first Ctrl-C stops the turn and keeps what there is, the second whatever waits for it, the third all."""
+        if self._lines is not None:
+            self._lines.hurry()
+        if self._leaves() or self._interrupts is None:
+            return
+        match self._interrupts.press():
             case 1:
                 pass
-            case 2 if waiting is not None:
-                waiting.cancel()
+            case 2 if self._waiting is not None:
+                self._waiting.cancel()
             case _:
                 os._exit(INTERRUPTED)
 
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, press)
+    def _end(self, code: int) -> None:
+        """SIGTERM or SIGHUP: stops the turn and leaves when that is written down; the second one at once."""
+        if self._code:
+            os._exit(code)
+        self._code = code
+        if self._lines is not None:
+            self._lines.hurry()
+        if not self._leaves() and self._interrupts is not None and self._waiting is not None:
+            self._interrupts.press()
+            self._waiting.cancel()
 
+    def _leaves(self) -> bool:
+        """Whether another process runs the session: its turn is not ours to stop, and there is nothing to wait for."""
+        if not is_elsewhere(self._app, self._session):
+            return False
+        self._elsewhere = True
+        if self._saved and self._waiting is not None:
+            self._waiting.cancel()
+        return True
 
-async def _run(agent: Agent, session: str, text: str) -> StoreError | None:
-    """To the end. Returns what kept the session from being saved."""
-    try:
-        await agent.service.submit(session, text)
-        await agent.service.idle(session)
-    except StoreError as error:
-        return error
-    finally:
-        await agent.service.close()
-    return None
+    async def _answered(self) -> StoreError | None:
+        """To the end. Returns what kept the session from being saved."""
+        service = self._agent.service
+        try:
+            await service.submit(self._session, self._text)
+            self._saved = True
+            if self._elsewhere:
+                raise asyncio.CancelledError
+            await service.idle(self._session)
+        except StoreError as error:
+            return error
+        finally:
+            if not self._elsewhere:
+                await service.close()
+        return None
 
+    async def _written(self, lines: JsonLines) -> StoreError | None:
+        loop = asyncio.get_running_loop()
+        lines.on_failure = lambda: loop.call_soon_threadsafe(self._press)
+        if lines.failure is not None:
+            self._press()
+        try:
+            return await self._answered()
+        finally:
+            missing = await lines.finish()
+            if lines.failure is not None:
+                raise lines.failure
+            if missing:
+                self._code = self._code or INTERRUPTED
+                say(f"The reader of the output stalled; {missing:,} events were not written to it.")
 
-async def _run_shown(agent: Agent, session: str, text: str, answer: Answer) -> StoreError | None:
-    screen = AskScreen(agent, session)
-    with ExitStack() as stack:
-        screen.attach(stack)
-        stack.enter_context(watched(screen.see))
-        failure = await _run(agent, session, text)
-    screen.finish()
-    if not screen.streams and answer.text:
-        print(answer.text, flush=True)
-    return failure
+    async def _shown(self, answer: Answer) -> StoreError | None:
+        screen = AskScreen(self._agent, self._session)
+        try:
+            with ExitStack() as stack:
+                screen.attach(stack)
+                stack.enter_context(watched(screen.see))
+                failure = await self._answered()
+        finally:
+            screen.finish()
+        if not screen.streams and answer.text:
+            print(answer.text, flush=True)
+        return failure
 
 
 def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     """Says on stderr what went wrong, if anything did."""
     again = f"Go on with: hermes --resume {session}"
     if failure is not None:
-        say(f"Not saved: {failure.message}", failure.hint)
+        say(not_saved(failure), failure.hint)
         return FAILED
     if answer.ended == "interrupted":
         say("Interrupted. What was written until then is kept.", again, alarming=False)

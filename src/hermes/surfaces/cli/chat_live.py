@@ -54,6 +54,7 @@ class LiveScreen:
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # a prompt may stand here already; this one takes its place
         self._running = asyncio.ensure_future(self._app.run_async(handle_sigint=False))
+        self._running.add_done_callback(lambda _: self.leave())  # it also ends when the terminal is gone
         return self
 
     async def __aexit__(

@@ -1,6 +1,7 @@
 """A conversation: takes what a person types to the session service. `chat_view` shows what comes of it."""
 
 import asyncio
+import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,10 +18,12 @@ from hermes.surfaces.cli.approval import Word
 from hermes.surfaces.cli.chat_commands import find_slash
 from hermes.surfaces.cli.chat_screen import PlainScreen, Screen
 from hermes.surfaces.cli.chat_view import ChatView
-from hermes.surfaces.cli.interrupts import Interrupts
+from hermes.surfaces.cli.interrupts import Interrupts, is_elsewhere
+from hermes.surfaces.cli.message import not_saved
 from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place
 from hermes.surfaces.cli.question import Approvals, Question
 from hermes.surfaces.cli.sessions_text import clean, wrap
+from hermes.surfaces.cli.signals import INTERRUPTED, SAVED, listen_for_end
 from hermes.surfaces.cli.watching import watched
 
 if TYPE_CHECKING:
@@ -40,6 +43,9 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
     chat = Chat(app, agent, screen, session, question)
     screen.on_interrupt = chat.interrupt
     async with screen:
+        if is_live:  # a key there; this is for a signal that somebody sends
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
+        listen_for_end(chat.end)
         with watched(chat.see):
             if question.resume:
                 chat.recall()
@@ -50,7 +56,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
             await asyncio.wait({warming})
             await chat.agent.model.close()
     chat.say_goodbye()
-    return 1 if chat.failed else 0
+    return chat.code
 
 
 def _live_screen() -> "LiveScreen":
@@ -68,10 +74,12 @@ class Chat:
         self.screen = screen
         self.approvals: Approvals = question.approvals
         self.view = ChatView(screen, session)
-        self.failed = False
+        self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._following: asyncio.Task[None] | None = None
         self._presses = 0
+        self._left = False
+        self._elsewhere = False
         self._attached = ExitStack()
         self._attached.enter_context(agent.desk.attached("cli"))
 
@@ -97,12 +105,13 @@ class Chat:
                 self._following = None
             if reading.done():
                 line, reading = reading.result(), None
-                if line is None:
+                if line is None or self._left:
                     break
                 self._presses = 0
                 await self._take(line)
+        if not self._elsewhere:
+            await self.agent.service.close()
         self._interrupts.close()
-        await self.agent.service.close()
         self._attached.close()
 
     async def submit(self, text: str, *, delivery: Delivery = "queue") -> None:
@@ -117,6 +126,11 @@ class Chat:
 
     def interrupt(self) -> None:
         """Ctrl-C: stops the turn; the second one, or one while nothing runs and then another, leaves."""
+        if self._following is not None and is_elsewhere(self.app, self.session):
+            self.view.say(SAVED)
+            self.code = INTERRUPTED
+            self._leave_at_once(elsewhere=True)
+            return
         self._presses += 1
         if self._following is not None and self._interrupts.press() == 1:
             return
@@ -124,6 +138,11 @@ class Chat:
             self.quit()
         else:
             self.view.say("Ctrl-C again or Ctrl-D to quit.")
+
+    def end(self, code: int) -> None:
+        """SIGTERM, or the terminal is gone: leaves; what runs is interrupted and saved."""
+        self.code = code
+        self._leave_at_once(elsewhere=self._following is not None and is_elsewhere(self.app, self.session))
 
     def quit(self) -> None:
         """Leaves; what runs is interrupted and saved."""
@@ -217,9 +236,16 @@ class Chat:
             self._not_saved(error)
 
     def _not_saved(self, error: StoreError) -> None:
-        self.failed = True
-        self.view.say(f"Not saved: {error.message} {error.hint}".strip(), alarming=True)
+        self.code = 1
+        self.view.say(f"{not_saved(error)} {error.hint}".strip(), alarming=True)
         self.screen.status("")
+
+    def _leave_at_once(self, *, elsewhere: bool) -> None:
+        """Without what was typed and not yet taken; a turn of another process is left to it."""
+        self._left, self._elsewhere = True, elsewhere
+        if self._following is not None and not elsewhere:
+            self._interrupts.press()
+        self.screen.leave()
 
     def _is_busy(self) -> bool:
         if self._following is not None:

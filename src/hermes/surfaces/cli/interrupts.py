@@ -5,7 +5,9 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from hermes.app import App
 from hermes.app.service import SessionService
+from hermes.errors import StoreError
 
 _AGAIN = 0.1  # seconds until the request is repeated: it may have come just before the turn could hear it
 
@@ -51,3 +53,12 @@ class Interrupts:
             await self._service.interrupt(self._session, by="cli")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._over.wait(), _AGAIN)
+
+
+def is_elsewhere(app: App, session: str) -> bool:
+    """Whether another process runs the session now."""
+    try:
+        held = app.store.leases.holder(session)
+    except StoreError:
+        return False
+    return held is not None and held.owner != app.store.leases.owner

@@ -2,6 +2,7 @@
 
 import sys
 
+from hermes.errors import StoreError
 from hermes.surfaces.cli.style import Style, hanging, printable, stderr_style
 
 
@@ -18,3 +19,9 @@ def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = T
             print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr, flush=True)
     except OSError:  # stderr is gone: the exit code is all that is left to say
         return
+
+
+def not_saved(error: StoreError) -> str:
+    """That something was not saved, said once: some errors begin with it themselves."""
+    reason = error.message
+    return f"Not saved: {reason[11:] if reason[:11].lower() == 'not saved: ' else reason}"

@@ -11,6 +11,7 @@ from hermes.surfaces.cli.ask_screen import AskScreen
 
 
 class Tty(io.StringIO):
+    # pyrefly: ignore[missing-override-decorator]
     def isatty(self) -> bool:
         return True
 

@@ -1,0 +1,157 @@
+"""Signals during a run: what runs is stopped, what was said is kept, and the exit code tells which it was."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.schema.events import TurnEnded
+from hermes.store import open_store
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served, ServedCall
+
+SLOW = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 3; touch late"}')
+
+
+async def appears(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():  # noqa: ASYNC240
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
+
+
+def ends(home: Path) -> list[str]:
+    """How the turns of the last session ended."""
+    with open_store(home / "state.db") as store:
+        events = [row.event for row in store.log.every_event(store.sessions.find("last").id)]
+    return [event.reason for event in events if isinstance(event, TurnEnded)]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("options", [(), ("--json",)])
+async def test_a_signal_stops_the_command_that_runs(
+    tmp_path: Path, number: signal.Signals, code: int, options: tuple[str, ...]
+) -> None:
+    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        process = await hermes.start(*options, "--approvals", "full", "-z", "do it")
+        assert process.stdin is not None
+        process.stdin.close()
+        await appears(hermes.work / "begun")
+        process.send_signal(number)
+        _, err = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == code, err
+        assert b"Traceback" not in err
+        assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
+        await asyncio.sleep(3.5)
+        assert not (hermes.work / "late").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+async def test_a_signal_ends_a_chat_and_its_command(
+    tmp_path: Path, number: signal.Signals, code: int, term: str
+) -> None:
+    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            terminal.type("do it" + ("\r" if term == "xterm" else "\n"))
+            await appears(hermes.work / "begun")
+            assert terminal._process is not None
+            terminal._process.send_signal(number)
+            assert await terminal.ends() == code
+        assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
+        await asyncio.sleep(3.5)
+        assert not (hermes.work / "late").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("do it please",)])
+async def test_a_closed_window_stops_the_command(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("--approvals", "full", *arguments) as terminal:
+            if not arguments:
+                await terminal.sees("Ctrl-D quits ›")
+                terminal.type("do it\r")
+            await appears(hermes.work / "begun")
+            asyncio.get_running_loop().remove_reader(terminal._fd)
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, terminal._fd)  # closes our side
+            os.close(null)
+            assert terminal._process is not None
+            assert await asyncio.wait_for(terminal._process.wait(), 30) == 129
+        assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
+        await asyncio.sleep(3.5)
+        assert not (hermes.work / "late").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_reader_that_stalls_can_not_hold_up_an_interrupt(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    reply = Served(text="word " * 200_000, chunk=500, fault=Fault(hang="middle"))  # much more than a pipe holds
+    async with ModelServer(reply) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        ours, theirs = os.pipe()
+        process = await asyncio.create_subprocess_exec(
+            Path(sys.executable).with_name("hermes"), "--json", "-z", "count",
+            env=hermes.environ(), cwd=hermes.work, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        os.close(theirs)
+        await asyncio.wait_for(server.hanging.wait(), 30)
+        await asyncio.sleep(0.5)
+        process.send_signal(number)
+        _, err = await asyncio.wait_for(process.communicate(), 8)
+        os.close(ours)
+        assert process.returncode == code, err
+        assert b"events were not written" in err
+
+
+async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_path: Path) -> None:
+    async with ModelServer("hello", Served(calls=(SLOW,)), "both answered", repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("-z", "begin")
+        first = await hermes.start("--continue", "--approvals", "full", "-z", "work")
+        assert first.stdin is not None
+        first.stdin.close()
+        await appears(hermes.work / "begun")
+        second = await hermes.start("--continue", "-z", "and then?")
+        assert second.stdin is not None
+        second.stdin.close()
+        await asyncio.sleep(1)
+        second.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(second.communicate(), 1.5)
+        assert second.returncode == 130
+        assert b"Your message is saved; the process that runs this session will answer it." in err
+        await asyncio.wait_for(first.communicate(), 30)
+        assert first.returncode == 0
+        assert (hermes.work / "late").exists()
+        said = str(msgspec.json.decode(server.posts[-1].body)["messages"])
+        assert "and then?" in said
+
+
+@pytest.mark.parametrize("delay", [0.03, 0.06, 0.09, 0.12, 0.2, 0.3])
+async def test_ctrl_c_in_the_first_moments_ends_it_without_a_traceback(tmp_path: Path, delay: float) -> None:
+    """From the moment on that `main` runs; before it, Python itself is in charge."""
+    code = (
+        "import os, signal, sys, threading; from hermes.surfaces.cli import main\n"
+        f"threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "sys.exit(main(['-z', 'hi']))"
+    )
+    async with ModelServer(Served(text="x", fault=Fault(hang="head")), repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, env=hermes.environ(), cwd=hermes.work,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        _, err = await asyncio.wait_for(process.communicate(), 20)
+        assert process.returncode in {130, -signal.SIGINT}
+        assert b"Traceback" not in err

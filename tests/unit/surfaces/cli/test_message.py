@@ -1,0 +1,11 @@
+"""What Hermes says beside its output."""
+
+import pytest
+
+from hermes.errors import StoreError
+from hermes.surfaces.cli.message import not_saved
+
+
+@pytest.mark.parametrize("message", ["not saved: no space left", "Not saved: no space left", "no space left"])
+def test_that_something_was_not_saved_is_said_once(message: str) -> None:
+    assert not_saved(StoreError(message)) == "Not saved: no space left"
