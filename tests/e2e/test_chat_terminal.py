@@ -115,6 +115,23 @@ async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> Non
         assert texts(server) == ["count", "and then"]
 
 
+async def test_a_command_typed_meanwhile_splits_no_word(tmp_path: Path) -> None:
+    reply = Served(text="The incomprehensibilities go on", chunk=10, delay=0.7)
+    async with (
+        ModelServer(reply) as server,
+        InstalledHermes(tmp_path, server.url).terminal(size=(40, 24)) as terminal,
+    ):
+        await terminal.sees("quits ›")
+        terminal.type("say it" + ENTER)
+        await terminal.sees("The incomp")
+        terminal.type("/title A talk" + ENTER)
+        await terminal.sees("Title: A talk")
+        await terminal.sees("tokens")
+        shown = terminal.screen.replace("\r", "")
+        assert "The\n› /title A talk\n" in shown
+        assert "\nincomprehensibilities go on\n" in shown
+
+
 async def test_several_lines_are_one_message(tmp_path: Path) -> None:
     async with ModelServer("first", "second") as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:

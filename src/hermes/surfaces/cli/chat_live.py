@@ -41,6 +41,7 @@ class LiveScreen:
         self.marks: Marks = marks_for(sys.stdout.encoding)
         self.on_interrupt: Callable[[], object] = self.leave
         self._row = ""
+        self._whole = True
         self._status = ""
         self._label = ""
         self._aside = Document()
@@ -71,6 +72,7 @@ class LiveScreen:
         return max(20, _terminal_size().columns)
 
     def write(self, text: str) -> None:
+        self._whole = False
         *whole, rest = (self._row + clean(text)).split("\n")
         rows = [row for line in whole for row in wrap(line, self.columns - 1)]
         *full, self._row = wrap(rest, self.columns - 1) if rest else [""]
@@ -79,8 +81,16 @@ class LiveScreen:
         self._print([*rows, *full])
 
     def line(self, text: str = "") -> None:
+        begun = ""
+        if not self._whole:  # the word that is being written goes on below
+            head, space, begun = self._row.rpartition(" ")
+            self._row = head + space
         self._finish_row()
+        self._row = begun
         self._print(text.split("\n"))
+
+    def whole(self) -> None:
+        self._whole = True
 
     def status(self, text: str) -> None:
         self._status = text

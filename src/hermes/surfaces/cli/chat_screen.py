@@ -34,6 +34,10 @@ class Screen(Protocol):
         """Shows whole lines of our own making, below what was written so far."""
         ...
 
+    def whole(self) -> None:
+        """What was written until now is complete; before that, a line must not split its last word."""
+        ...
+
     def status(self, text: str) -> None:
         """Shows what goes on now, until something else does; empty for nothing."""
         ...
@@ -92,6 +96,9 @@ class PlainScreen:
             print()
         print(text, flush=True)
         self._at_start = True
+
+    def whole(self) -> None:
+        """What is printed stays where it is, in any case."""
 
     def status(self, text: str) -> None:
         """Nothing that would have to be taken back is printed; when all is quiet, the prompt comes."""

@@ -62,6 +62,7 @@ class ChatView:
                 if not self._streamed and event.get("text"):
                     screen.write(event["text"])
                 self._streamed = False
+                screen.whole()
             case "agent.tool.started":
                 self._wait()
             case "agent.tool.finished":
@@ -83,6 +84,7 @@ class ChatView:
                 self._screen.status(cut(f"{self._screen.marks.runs} {preparing(event)}", self._screen.columns - 1))
             case "agent.model.retried":
                 self._streamed = False
+                self._screen.whole()
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
@@ -107,6 +109,7 @@ class ChatView:
 
     def _end(self, event: Mapping[str, Any]) -> None:
         self.busy, self._streamed = False, False
+        self._screen.whole()
         words = {"interrupted": "Interrupted; what was written is kept.", "refused": "The model refused."}
         reason = event["reason"]
         if reason != "done":

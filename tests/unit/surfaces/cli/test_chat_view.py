@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from hermes.surfaces.cli.chat_commands import SLASHES, find_slash
 from hermes.surfaces.cli.chat_view import ChatView
 from hermes.surfaces.cli.style import Style
@@ -18,12 +20,17 @@ class FakeScreen:
         self.columns = columns
         self.text = ""
         self.now = ""
+        self.is_whole = True
 
     def write(self, text: str) -> None:
+        self.is_whole = False
         self.text += text
 
     def line(self, text: str = "") -> None:
         self.text += ("\n" if self.text and not self.text.endswith("\n") else "") + text + "\n"
+
+    def whole(self) -> None:
+        self.is_whole = True
 
     def status(self, text: str) -> None:
         self.now = text
@@ -86,6 +93,17 @@ def test_a_screen_that_echoes_shows_nothing_twice() -> None:
 
 def test_an_answer_that_was_not_streamed_is_shown_whole() -> None:
     assert viewed(STARTED, event("message.assistant", text="At once.")).text == "At once."
+
+
+DELTA = event("message.delta", text="half a wo")
+
+
+@pytest.mark.parametrize(
+    "last", [event("message.assistant", text="half a wo"), event("model.retried", reason="server"), ENDED]
+)
+def test_the_screen_is_told_when_what_was_written_is_whole(last: dict[str, Any]) -> None:
+    assert not viewed(STARTED, DELTA).is_whole
+    assert viewed(STARTED, DELTA, last).is_whole
 
 
 def test_troubles_are_said() -> None:
