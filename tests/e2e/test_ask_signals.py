@@ -16,7 +16,7 @@ from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
-SLOW = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 3; touch late"}')
+SLOW = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}')
 
 
 async def appears(path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_a_signal_stops_the_command_that_runs(
         assert process.returncode == code, err
         assert b"Traceback" not in err
         assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
-        await asyncio.sleep(3.5)
+        await asyncio.sleep(4.5)
         assert not (hermes.work / "late").exists()
 
 
@@ -69,7 +69,7 @@ async def test_a_signal_ends_a_chat_and_its_command(
             terminal._process.send_signal(number)
             assert await terminal.ends() == code
         assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
-        await asyncio.sleep(3.5)
+        await asyncio.sleep(4.5)
         assert not (hermes.work / "late").exists()
 
 
@@ -89,7 +89,7 @@ async def test_a_closed_window_stops_the_command(tmp_path: Path, arguments: tupl
             assert terminal._process is not None
             assert await asyncio.wait_for(terminal._process.wait(), 30) == 129
         assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
-        await asyncio.sleep(3.5)
+        await asyncio.sleep(4.5)
         assert not (hermes.work / "late").exists()
 
 
@@ -136,6 +136,27 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_pa
         assert (hermes.work / "late").exists()
         said = str(msgspec.json.decode(server.posts[-1].body)["messages"])
         assert "and then?" in said
+
+
+async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(tmp_path: Path) -> None:
+    async with ModelServer("hello", Served(calls=(SLOW,)), "both answered", repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("-z", "begin")
+        first = await hermes.start("--continue", "--approvals", "full", "-z", "work")
+        assert first.stdin is not None
+        first.stdin.close()
+        await appears(hermes.work / "begun")
+        async with hermes.terminal("--continue") as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            terminal.type("and then?\r")
+            await asyncio.sleep(0.7)
+            terminal.type("\x03")
+            await terminal.sees("Your message is saved; the process that runs this session will answer it.")
+            assert await terminal.ends() == 130
+        assert first.returncode is None
+        await asyncio.wait_for(first.communicate(), 30)
+        assert first.returncode == 0
+        assert (hermes.work / "late").exists()
 
 
 @pytest.mark.parametrize("module", ["hermes.errors", "hermes.surfaces.cli.frame", "hermes.surfaces.cli.ask", "asyncio"])
