@@ -273,3 +273,22 @@ async def test_a_full_disk_is_loud(tmp_path: Path) -> None:
         done = await hermes.run("-z", "hi")
         assert done.code == 1
         assert done.err.startswith("hermes:")
+
+
+async def test_a_picture_goes_to_the_model_with_the_question(tmp_path: Path) -> None:
+    picture = tmp_path / "dot.png"
+    await asyncio.to_thread(picture.write_bytes, b"\x89PNG\r\n\x1a\n" + bytes(20))
+    async with ModelServer("a dot") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        asked = ("-z", "what is this?", "--model", "gpt-5.5", "--image", str(picture))
+        done = await hermes.run(*asked, HERMES_MODEL_API="chat")
+        assert (done.code, done.out) == (0, "a dot\n"), done.err
+        assert b"data:image/png;base64,iVBOR" in server.posts[0].body
+
+
+async def test_a_file_that_is_no_picture_is_wrong_usage(tmp_path: Path) -> None:
+    async with ModelServer() as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("-z", "what?", "--image", __file__)
+        assert (done.code, done.out) == (2, "")
+        assert "no picture" in done.err

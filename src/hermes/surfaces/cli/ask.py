@@ -14,9 +14,11 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.errors import StoreError
+from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
+from hermes.surfaces.cli.images import images_of
 from hermes.surfaces.cli.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.message import not_saved, say
@@ -33,13 +35,14 @@ HELLO = "Say hello and tell in one sentence what you can do."
 def ask(question: Question) -> int:
     """Asks, prints the answer and returns the exit code."""
     text = joined(question.text, read_piped()) or HELLO
+    images = images_of(question.images)
     with open_app(question) as app:
         place = find_place(app, question)
         with interruptible():
             choose_model(app, question)
         agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
         agent.describe()  # what is wrong with the settings is said now
-        run = _Run(app, agent, place, text)
+        run = _Run(app, agent, place, text, images)
         try:
             return asyncio.run(run.to_end(as_json=question.json))
         except asyncio.CancelledError:  # a signal
@@ -49,11 +52,12 @@ def ask(question: Question) -> int:
 class _Run:
     """One question on its way, and the signals that may end it."""
 
-    def __init__(self, app: App, agent: Agent, place: Place, text: str) -> None:
+    def __init__(self, app: App, agent: Agent, place: Place, text: str, images: tuple[Image, ...]) -> None:
         self._app = app
         self._agent = agent
         self._place = place
         self._text = text
+        self._images = images
         self._session = ""
         self._interrupts: Interrupts | None = None
         self._lines: JsonLines | None = None
@@ -130,7 +134,7 @@ class _Run:
         """To the end. Returns what kept the session from being saved."""
         service = self._agent.service
         try:
-            await service.submit(self._session, self._text)
+            await service.submit(self._session, self._text, images=self._images)
             self._saved = True
             if self._elsewhere:
                 raise asyncio.CancelledError

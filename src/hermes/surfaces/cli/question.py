@@ -15,6 +15,7 @@ Approvals = Literal["ask", "auto-edit", "full"]
 # What may come first on a command line that is no command. `hermes --help` shows the same list.
 OPTIONS = (
     ("-z", "--prompt", "TEXT", "the question; for one that looks like a command"),
+    ("", "--image", "FILE", "show the model a picture; may be given again"),
     ("", "--json", "", "print every event of the run as a line of JSON"),
     ("", "--resume", "ID", "go on with a session: its id, its title, or last"),
     ("", "--continue", "", "go on with the session used last"),
@@ -30,6 +31,7 @@ class Question(Struct, frozen=True, kw_only=True):
     """One run: what is asked, if anything is, and how."""
 
     text: str | None = None
+    images: tuple[str, ...] = ()
     json: bool = False
     resume: str = ""
     model: str = ""
@@ -75,6 +77,7 @@ def parse(arguments: Sequence[str]) -> Question:
     args = _parser().parse_intermixed_args(before)
     return Question(
         text=_text(args, words),
+        images=tuple(args.image),
         json=args.json,
         resume=_resume(args),
         model=args.model,
@@ -89,7 +92,9 @@ def _parser() -> Parser:
     parser = Parser("hermes")
     for short, long, value, summary in OPTIONS:
         names = [name for name in (short, long) if name]
-        if value:
+        if long == "--image":
+            parser.add_argument(long, metavar=value, help=summary, default=[], action="append")
+        elif value:
             choices = ("ask", "auto-edit", "full") if long == "--approvals" else None
             default = None if long == "--prompt" else "ask" if choices else ""
             parser.add_argument(*names, metavar=value, help=summary, default=default, choices=choices)
