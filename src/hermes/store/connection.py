@@ -24,7 +24,7 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: 
     if read_only:
         return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_handler(_patience(path, busy_timeout))
+    connection.set_busy_handler(patience(path, busy_timeout))
     if not change:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return connection
@@ -37,7 +37,7 @@ def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
     """A connection that writes nothing, where nothing can be written."""
     if has_wal(path):
         connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
-        connection.set_busy_handler(_patience(path, busy_timeout))
+        connection.set_busy_handler(patience(path, busy_timeout))
         return connection
     return glance(path)
 
@@ -53,7 +53,7 @@ def has_wal(path: Path) -> bool:
     return wal.is_file() and wal.stat().st_size > 0
 
 
-def _patience(path: Path, timeout: float) -> Callable[[int], bool]:
+def patience(path: Path, timeout: float) -> Callable[[int], bool]:
     """A busy handler that polls in random steps, the shorter the longer it has waited, so that nobody is passed over
     among many writers; in long ones when somebody keeps the lock for good."""
     started = 0.0

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 import apsw
 
-from hermes.errors import StoreDamaged, StoreError
-from hermes.store.connection import connect, in_our_words, log, only_the_index, suspect, translated
+from hermes.errors import StoreBusy, StoreDamaged, StoreError
+from hermes.store.connection import connect, in_our_words, log, only_the_index, patience, suspect, translated
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
@@ -27,6 +27,8 @@ _Outcome = tuple[Future[object], object, BaseException | None]
 
 _BATCH = 256  # jobs that may share a transaction
 _IDLE = 1.0  # seconds without a write before projections that may lag are brought up to date
+_SLOW = 0.02  # seconds after which a write is too slow for an event loop
+_UNHURRIED = 50  # writes that the thread gets after such a one
 _BREATH = 0.05  # seconds between two steps of that
 
 
@@ -54,6 +56,8 @@ class Database:
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
+        self._unhurried = 0  # writes that go to the thread because the disk was slow
+        self._patience = patience(path, busy_timeout)
         with in_our_words(path):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader = connect(path, busy_timeout=busy_timeout, read_only=read_only)
@@ -62,7 +66,15 @@ class Database:
         self._thread.start()
 
     def submit(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
-        """Runs `job` in a write transaction soon. The future resolves once the result is on disk."""
+        """Runs `job` in a write transaction soon. The future resolves once the result is on disk.
+
+        At once, when nobody else writes and the disk has been quick; by the thread otherwise, so that an event loop
+        never waits for another process or a slow disk.
+        """
+        if self._unhurried:
+            self._unhurried -= 1
+        elif (done := self._at_once(job)) is not None:
+            return done
         future = self._enqueue(job)
         self._bell.put(True)
         return future
@@ -126,6 +138,29 @@ class Database:
             if self._closed:
                 raise StoreError("the session log is closed")
             self._tasks.append((job, future))  # type: ignore[arg-type]
+        return future
+
+    def _at_once(self, job: Callable[[apsw.Connection], T]) -> "Future[T] | None":
+        """Writes without waiting for anybody; None when somebody else is writing."""
+        self._refuse_after_fork()
+        if self._tasks or not self._writing.acquire(blocking=False):
+            return None
+        future: Future[T] = Future()
+        began = time.perf_counter()
+        try:
+            self._writer.set_busy_handler(None)
+            future.set_result(self._write_alone(job))
+        except StoreBusy:
+            return None
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits for this write
+            future.set_exception(error)
+        finally:
+            if not self._closed:
+                self._writer.set_busy_handler(self._patience)
+            self._writing.release()
+            self._wake()
+        if time.perf_counter() - began > _SLOW:
+            self._unhurried = _UNHURRIED
         return future
 
     def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
