@@ -1,7 +1,5 @@
 """`python -m hermes` is `hermes`."""
 
-import sys
+from hermes.surfaces.cli import program
 
-from hermes.surfaces.cli import main
-
-sys.exit(main())
+program()
