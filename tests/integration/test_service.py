@@ -23,6 +23,7 @@ from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
+    ApprovalRequested,
     InterruptRequested,
     SessionCreated,
     SessionPrompted,
@@ -63,6 +64,9 @@ class Fixed:
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         return self._decision
+
+    def remember(self, request: ApprovalRequested) -> None:
+        raise AssertionError(request)
 
 
 class Desktop:

@@ -1,22 +1,33 @@
-"""Where questions wait for a person. Any surface that is attached can answer; the first answer counts."""
+"""Where questions wait for a person. Any surface that is attached can answer; the first answer counts.
+
+A question has an end: after `patience` seconds it counts as answered with no, and the log says so.
+"""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
+
+import msgspec
 
 from hermes.app.journal import SessionJournal
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested
+from hermes.core.ports import Clock, SystemClock
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
 
-_Key = tuple[str, str]
+Request: TypeAlias = ApprovalRequested | QuestionAsked
+Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
+Waiting: TypeAlias = asyncio.Future[Answer]
 
 
 class Desk:
     """The open questions of this process, and who could answer them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Clock | None = None, patience: float = 0.0) -> None:
         self._surfaces: list[str] = []
-        self._open: dict[_Key, asyncio.Future[ApprovalAnswered]] = {}
-        self._allowed: set[tuple[str, str, str]] = set()
+        self._open: dict[tuple[str, str], Waiting] = {}
+        self._clock = clock or SystemClock()
+        self.patience = patience
+        """Seconds a question waits; 0 for ever."""
 
     @property
     def anybody(self) -> bool:
@@ -32,27 +43,29 @@ class Desk:
         finally:
             self._surfaces.remove(surface)
 
-    def remembers(self, session: str, request: ApprovalRequested) -> bool:
-        """Whether exactly this call was allowed for the rest of the session."""
-        return (session, request.name, request.arguments) in self._allowed
+    def end(self) -> float:
+        """When a question that is asked now expires, in unix seconds; 0 for never."""
+        return self._clock.now() + self.patience if self.patience else 0.0
 
-    def open(self, session: str, request: ApprovalRequested) -> "asyncio.Future[ApprovalAnswered]":
+    def left(self, request: Request) -> float | None:
+        """Seconds a question still waits; None for ever."""
+        return max(0.0, request.expires - self._clock.now()) if request.expires else None
+
+    def open(self, session: str, request: Request) -> Waiting:
         """A place for the answer."""
-        future = asyncio.get_running_loop().create_future()
+        future: Waiting = asyncio.get_running_loop().create_future()
         self._open[session, request.call_id] = future
         return future
 
-    def settle(self, session: str, request: ApprovalRequested, answer: ApprovalAnswered) -> None:
-        """Forgets the question; remembers an answer that is good for the session."""
+    def forget(self, session: str, request: Request) -> None:
+        """The question is settled."""
         self._open.pop((session, request.call_id), None)
-        if answer.answer == "session":
-            self._allowed.add((session, request.name, request.arguments))
 
-    def claim(self, session: str, call_id: str) -> "asyncio.Future[ApprovalAnswered] | None":
+    def claim(self, session: str, call_id: str) -> Waiting | None:
         """Takes the question, for the one who answers first; None when it is not open here (any more)."""
         return self._open.pop((session, call_id), None)
 
-    def resolve(self, session: str, answer: ApprovalAnswered) -> None:
+    def resolve(self, session: str, answer: Answer) -> None:
         """Hands over an answer that another process wrote into the log; a second one changes nothing."""
         future = self.claim(session, answer.call_id)
         if future is not None and not future.done():
@@ -68,22 +81,41 @@ class SessionApprovals:
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer; denies at once when nobody can be asked."""
-        session = self._journal.session
-        if self._desk.remembers(session, request):
-            return await self._say(
-                request, ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered")
-            )
-        if not self._desk.anybody:
-            return await self._say(request, ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody"))
-        answer = ApprovalAnswered(call_id=request.call_id, answer="deny", by="interrupt")
-        place = self._desk.open(session, request)  # before anybody can see the question, and answer it
-        try:
-            await self._journal.record(request)
-            answer = await place
-        finally:
-            self._desk.settle(session, request, answer)
+        if request.shape in self._journal.history.allowed:
+            remembered = ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered")
+            await self._journal.record(request, remembered)
+            return remembered
+        answer = await self._wait(request, ApprovalAnswered(call_id=request.call_id, answer="deny"))
+        assert isinstance(answer, ApprovalAnswered)  # noqa: S101 - the desk hands back what belongs to the request
         return answer
 
-    async def _say(self, request: ApprovalRequested, answer: ApprovalAnswered) -> ApprovalAnswered:
-        await self._journal.record(request, answer)
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        """The same for a question with an answer in words."""
+        answer = await self._wait(request, QuestionAnswered(call_id=request.call_id))
+        assert isinstance(answer, QuestionAnswered)  # noqa: S101 - as above
         return answer
+
+    async def _wait(self, request: Request, no: Answer) -> Answer:
+        """Records the question and waits; `no` is the answer when there is nobody, or nobody answers in time."""
+        session = self._journal.session
+        if not self._desk.anybody:
+            nobody = msgspec.structs.replace(no, by="nobody")
+            await self._journal.record(request, nobody)
+            return nobody
+        if not request.expires:
+            request = msgspec.structs.replace(request, expires=self._desk.end())
+        place = self._desk.open(session, request)  # before anybody can see the question, and answer it
+        try:
+            if request.call_id not in self._journal.history.asked_calls:
+                await self._journal.record(request)
+            async with asyncio.timeout(self._desk.left(request)):
+                return await asyncio.shield(place)
+        except TimeoutError:
+            if place.done():
+                return place.result()
+            expired = msgspec.structs.replace(no, by="expired")
+            self._desk.forget(session, request)
+            await self._journal.record(expired)
+            return expired
+        finally:
+            self._desk.forget(session, request)

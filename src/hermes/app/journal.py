@@ -10,6 +10,14 @@ from hermes.store.leases import Lease
 from hermes.store.row import Row
 
 
+def read_history(store: Store, session: str) -> History:
+    """What a session's log says, read once."""
+    history = History()
+    for row in store.log.every_event(session):
+        history.add(row.seq, row.event, row.turn)
+    return history
+
+
 class SessionJournal:
     """Implements the `Journal` port for one session that this process runs."""
 

@@ -21,6 +21,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     InterruptRequested,
+    QuestionAnswered,
     SessionPrompted,
     SessionTitled,
     TurnEnded,
@@ -148,6 +149,7 @@ class Runner:
         opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
         await journal.record(*opening, TurnStarted(inputs=tuple(journal.history.waiting), runtime=runtime.name))
         self._turn = Turn(
+            id=journal.turn,
             session=self.session,
             cwd=cwd,
             journal=journal,
@@ -212,7 +214,7 @@ class Runner:
         match row.event:
             case InterruptRequested():
                 self.interrupt()
-            case ApprovalAnswered() as answer:
+            case (ApprovalAnswered() | QuestionAnswered()) as answer:
                 self._shop.desk.resolve(self.session, answer)
             case _:
                 pass

@@ -10,10 +10,18 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
+from hermes.app.journal import read_history
 from hermes.app.runner import Runner, Workshop
 from hermes.core.calls import writable
 from hermes.errors import HermesError, LeaseLost
-from hermes.schema.events import ApprovalAnswered, InterruptRequested, TurnEnded
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    InterruptRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+)
 from hermes.schema.messages import Image, UserMessage
 
 log = logging.getLogger("hermes.app")
@@ -21,6 +29,7 @@ log = logging.getLogger("hermes.app")
 _PATIENCE = 5.0  # seconds for a turn to end in order
 
 Delivery = Literal["queue", "steer", "interrupt"]
+Verdict = Literal["once", "session", "always", "deny"]
 
 
 class SessionService:
@@ -53,12 +62,31 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(self, session: str, call_id: str, answer: Literal["once", "session", "deny"], *, by: str) -> bool:
-        """Answers an open question of this process; False when it is not open (any more)."""
-        place = self._shop.desk.claim(session, call_id)
-        if place is None or place.done():
+    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str) -> bool:
+        """Answers a request for approval, wherever it waits; False when it is not open (any more)."""
+        return await self._settle(session, ApprovalAnswered(call_id=call_id, answer=answer, by=by))
+
+    async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
+        """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""
+        return await self._settle(session, QuestionAnswered(call_id=call_id, text=writable(text), by=by))
+
+    async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
+        """The questions of a session that wait for a person, in this process or another."""
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            return list(runner.journal.history.asked_calls.values())
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        return list(history.asked_calls.values())
+
+    async def _settle(self, session: str, answered: ApprovalAnswered | QuestionAnswered) -> bool:
+        place = self._shop.desk.claim(session, answered.call_id)
+        if place is None:
+            waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
+            if waiting:  # in another process, which reads the log
+                await self._record(session, answered)
+            return waiting
+        if place.done():
             return False
-        answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by)
         try:
             await self._record(session, answered)
         except BaseException as error:
@@ -114,7 +142,7 @@ class SessionService:
             await asyncio.wait(left)
 
     async def _record(
-        self, session: str, event: UserMessage | InterruptRequested | ApprovalAnswered
+        self, session: str, event: UserMessage | InterruptRequested | ApprovalAnswered | QuestionAnswered
     ) -> tuple[int, int]:
         """Writes the event, through the runner while it has the session. Returns its cursor."""
         runner = self._runners.get(session)

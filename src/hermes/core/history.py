@@ -9,6 +9,8 @@ from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
     SessionPrompted,
     Steered,
     ToolStarted,
@@ -26,7 +28,10 @@ class History:
         self.waiting: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
         self.started_calls: set[str] = set()
-        self.asked_calls: set[str] = set()
+        self.asked_calls: dict[str, ApprovalRequested | QuestionAsked] = {}
+        """Calls that wait for a person, and the question."""
+        self.allowed: set[str] = set()
+        """Shapes of calls the user has allowed for the rest of the session."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
         self._results: dict[str, ToolFinished] = {}
@@ -47,10 +52,10 @@ class History:
                 self._said(event)
             case ToolStarted(call_id=call_id):
                 self.started_calls.add(call_id)
-            case ApprovalRequested(call_id=call_id):
-                self.asked_calls.add(call_id)
-            case ApprovalAnswered(call_id=call_id):
-                self.asked_calls.discard(call_id)
+            case ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id):
+                self.asked_calls[call_id] = event
+            case ApprovalAnswered() | QuestionAnswered():
+                self._answered(event)
             case ToolFinished():
                 self._finished(event)
             case SessionPrompted():
@@ -70,13 +75,19 @@ class History:
             if message is not None:
                 self.messages.append(message)
 
+    def _answered(self, answer: ApprovalAnswered | QuestionAnswered) -> None:
+        request = self.asked_calls.pop(answer.call_id, None)
+        lasting = isinstance(answer, ApprovalAnswered) and answer.answer in ("session", "always")
+        if lasting and isinstance(request, ApprovalRequested):
+            self.allowed.add(request.shape)
+
     def _said(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:
             self.messages.append(message)
         self.open_calls = {call.id: call for call in message.tool_calls}
         self._results = {}
         self.started_calls = set()
-        self.asked_calls = set()
+        self.asked_calls = {}
 
     def _finished(self, result: ToolFinished) -> None:
         if self.open_calls.get(result.call_id) is None:
@@ -96,6 +107,6 @@ class History:
         ]
 
     def _fate(self, call_id: str, running: str) -> str:
-        if call_id in self.asked_calls:
+        if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
         return running if call_id in self.started_calls else "Not run: the turn ended before it began."

@@ -1,7 +1,7 @@
 """Which tool calls of one reply may run together: in segments, one after the other.
 
-Calls that only read run together. Calls that change named files run together unless their files overlap. Anything else
-runs alone.
+Calls that only read run together, and so do calls that only look something up on the network. Calls that change named
+files run together unless their files overlap. Anything else runs alone.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-Effect: TypeAlias = Literal["read", "files", "other"]
+Effect: TypeAlias = Literal["read", "network", "files", "other"]
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ def segments(calls: Sequence[Planned]) -> list[list[Planned]]:
 def _fits(call: Planned, group: list[Planned]) -> bool:
     if call.effect == "other" or group[0].effect != call.effect:
         return False
-    return call.effect == "read" or not any(_overlap(call, other) for other in group)
+    return call.effect != "files" or not any(_overlap(call, other) for other in group)
 
 
 def _overlap(one: Planned, two: Planned) -> bool:

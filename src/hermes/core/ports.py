@@ -1,15 +1,16 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from hermes.core.plan import Effect
+from hermes.errors import ToolFailed
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, Reach
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.schema.tools import ToolResult, ToolSpec
 
@@ -63,14 +64,33 @@ class Journal(Protocol):
         ...
 
 
+CallTool: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
+AskUser: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[str]]
+
+
+async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG001 - the port's shape
+    raise ToolFailed("Tools can't be called from here.")
+
+
+async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG001 - the port's shape
+    raise ToolFailed("Nobody can be asked here.", hint="Decide by yourself, or say in your answer what you need.")
+
+
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a tool may know of the call it serves."""
+    """What a tool may know of the call it serves, and what it may ask for."""
 
     call_id: str
     session: str
     cwd: Path
     show: Callable[[str], None]
     """Shows output while the tool runs."""
+    turn: str = ""
+    reach: Reach = "workspace"
+    """How far the policy lets this call reach."""
+    call: CallTool = _no_calls
+    """Calls another tool as the model would: logged, judged by the same policy, approved by the same person."""
+    ask: AskUser = _nobody
+    """Puts a question to the user, with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
 
 
 class Tool(Protocol):
@@ -94,6 +114,12 @@ class Decision(msgspec.Struct, frozen=True):
     verdict: Literal["allow", "ask", "forbid"]
     summary: str = ""
     reason: str = ""
+    reach: Reach = "workspace"
+    """How far the call may reach when it is allowed."""
+    shape: str = ""
+    """Names exactly this kind of call, for an answer that is to be remembered; empty: exactly these arguments."""
+    binding: str = ""
+    """A hash of all that was judged (arguments, folder, environment, target files): what was approved is what runs."""
 
 
 class Policy(Protocol):
@@ -101,10 +127,26 @@ class Policy(Protocol):
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision: ...
 
+    def remember(self, request: ApprovalRequested) -> None:
+        """The user wants calls of exactly this shape allowed from now on, in every session."""
+        ...
+
 
 class Approvals(Protocol):
     """Puts a question to whoever can answer; denies when nobody can."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Records the question, waits, and returns once the answer is in the log too."""
+        ...
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        """The same for a question with an answer in words."""
+        ...
+
+
+class Keeper(Protocol):
+    """Keeps what a turn is about to change, so that it can be brought back."""
+
+    async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
+        """Called before each call that changes something; no paths: anything in the working directory may change."""
         ...

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
-from hermes.core.calls import CallRunner, Unusable, finished
+from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History
 from hermes.core.ports import Journal, Model
 from hermes.core.reply import Judge, Verdict
@@ -36,8 +36,18 @@ _GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends w
 class Turn:
     """A turn's circumstances and its state, so that an interrupt at any point can be closed properly."""
 
-    def __init__(self, *, session: str, cwd: Path, journal: Journal, history: History, budget: Budget) -> None:
+    def __init__(
+        self,
+        *,
+        session: str,
+        cwd: Path,
+        journal: Journal,
+        history: History,
+        budget: Budget,
+        id: str = "",  # noqa: A002
+    ) -> None:
         self.session = session
+        self.id = id
         self.cwd = cwd
         self.journal = journal
         self.history = history
@@ -138,7 +148,7 @@ class NativeRuntime:
     async def _run_calls(self, turn: Turn, message: AssistantMessage, judge: Judge) -> Verdict:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
-        await self._calls.run(turn.journal, prepared, (message,), session=turn.session, cwd=turn.cwd)
+        await self._calls.run(Place(turn.journal, turn.session, turn.id, turn.cwd), prepared, (message,))
         unusable = [item for item in prepared if isinstance(item, Unusable)]
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):

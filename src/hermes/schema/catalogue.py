@@ -23,6 +23,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ToolStarted,
     events.ApprovalRequested,
     events.ApprovalAnswered,
+    events.QuestionAsked,
+    events.QuestionAnswered,
     events.ModelRetried,
     events.ReplyRejected,
     events.AuxiliaryCalled,

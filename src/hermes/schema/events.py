@@ -9,6 +9,8 @@ from hermes.schema.messages import Usage
 from hermes.schema.tools import ToolSpec
 
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
+Reach: TypeAlias = Literal["workspace", "network", "machine"]
+"""How far a call reaches: the working directory, also the network, or everything the user can."""
 TurnEnd: TypeAlias = Literal["done", "interrupted", "failed", "crashed", "refused", "budget"]
 
 
@@ -148,6 +150,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     arguments: Annotated[str, Meta(description="Arguments as JSON text.")]
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
     reason: Annotated[str, Meta(description="Why it is asked.")] = ""
+    reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = "workspace"
+    shape: Annotated[str, Meta(description="What a remembered answer covers, exactly.")] = ""
+    binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
+    expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
 
 
 class ApprovalAnswered(Event, frozen=True, kw_only=True):
@@ -156,8 +162,33 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.approval.answered"
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
-    answer: Annotated[Literal["once", "session", "deny"], Meta(description="What may happen.")]
-    by: Annotated[str, Meta(description="Surface that answered; `nobody` when there was none to ask.")] = ""
+    answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
+    by: Annotated[
+        str, Meta(description="Surface that answered; `nobody` when there was none to ask, `expired` when none did.")
+    ] = ""
+
+
+class QuestionAsked(Event, frozen=True, kw_only=True):
+    """A tool wants to know something from the user."""
+
+    topic: ClassVar[str] = "agent.question.asked"
+    sensitive: ClassVar[tuple[str, ...]] = ("text", "options")
+
+    call_id: Annotated[str, Meta(description="Id of the tool call; also names the question.")]
+    text: Annotated[str, Meta(description="The question.")]
+    options: Annotated[tuple[str, ...], Meta(description="Suggested answers.")] = ()
+    expires: Annotated[float, Meta(description="Unix seconds after which nobody waits any more; 0 for never.")] = 0.0
+
+
+class QuestionAnswered(Event, frozen=True, kw_only=True):
+    """The user answered, or nobody could be asked."""
+
+    topic: ClassVar[str] = "agent.question.answered"
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    call_id: Annotated[str, Meta(description="Id of the tool call.")]
+    text: Annotated[str | None, Meta(description="The answer; null when there is none.")] = None
+    by: Annotated[str, Meta(description="Surface that answered; `nobody` or `expired`.")] = ""
 
 
 class AuxiliaryCalled(Event, frozen=True, kw_only=True):

@@ -21,3 +21,5 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     ok: bool = True
     images: tuple[Image, ...] = ()
+    source: str = ""
+    """Where text came from that nobody vouches for (an address, a server): the model gets it fenced, as data."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from hermes.core.ports import Decision, Tool
 from hermes.errors import ToolFailed
+from hermes.schema.events import ApprovalRequested
 from hermes.tools.diff import edit_diff, text_diff
 from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import shown
@@ -48,6 +49,9 @@ class InterimPolicy:
         if self._mode == "full" and not self._strict:
             return Decision("allow")
         return Decision("ask", _call(tool, arguments), "it may change something")
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Nothing is remembered beyond a session yet."""
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         paths = tool.paths(arguments, cwd)

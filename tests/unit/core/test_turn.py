@@ -20,6 +20,8 @@ from hermes.schema.events import (
     ApprovalRequested,
     MessageDelta,
     ModelRetried,
+    QuestionAnswered,
+    QuestionAsked,
     ReplyRejected,
     Steered,
     ToolStarted,
@@ -91,9 +93,13 @@ class SayTool:
 class FixedPolicy:
     def __init__(self, verdict: str = "allow") -> None:
         self._decision = Decision(verdict, "say something", "because")  # type: ignore[arg-type]
+        self.remembered: list[str] = []
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         return self._decision
+
+    def remember(self, request: ApprovalRequested) -> None:
+        self.remembered.append(request.shape)
 
 
 class FixedApprovals:
@@ -104,6 +110,9 @@ class FixedApprovals:
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         self.asked.append(request)
         return ApprovalAnswered(call_id=request.call_id, answer=self._answer, by=self._by)  # type: ignore[arg-type]
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        return QuestionAnswered(call_id=request.call_id, text="blue", by=self._by)
 
 
 class Bench:
