@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml
+EXTRAS := --extra local --extra search --extra mcp --extra markdown --extra web
 ARGS ?=
 
 help:          ## show this list
@@ -36,8 +37,8 @@ bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus or BENCH=store for one)
 	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
 
 lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/
-	@$(LOCK) --upgrade --extra local --extra search --group dev -o requirements/dev.lock
-	@$(LOCK) --extra local --group build --constraint requirements/dev.lock -o requirements/run.lock
+	@$(LOCK) --upgrade $(EXTRAS) --extra browser --group dev -o requirements/dev.lock
+	@$(LOCK) $(EXTRAS) --group build --constraint requirements/dev.lock -o requirements/run.lock
 
 clean:         ## remove the environment and caches
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
