@@ -227,7 +227,7 @@ async def test_one_answer_loads_no_editor_and_no_other_command(tmp_path: Path) -
         "prompt_toolkit",
         "rich",
         "ruamel.yaml",
-        "hermes.surfaces.cli.chat",
+        "hermes.surfaces.tui.chat",
         "hermes.surfaces.cli.model",
     }
 

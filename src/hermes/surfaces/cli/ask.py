@@ -18,16 +18,16 @@ from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
-from hermes.surfaces.cli.images import images_of
-from hermes.surfaces.cli.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.cli.jsonlines import JsonLines
-from hermes.surfaces.cli.message import not_saved, say
-from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place, open_app
 from hermes.surfaces.cli.piped import joined, read_piped
-from hermes.surfaces.cli.question import Question
-from hermes.surfaces.cli.sessions_text import one_line
-from hermes.surfaces.cli.signals import SAVED, interruptible, listen_for_end
-from hermes.surfaces.cli.watching import subscribed, watched
+from hermes.surfaces.terminal.images import images_of
+from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
+from hermes.surfaces.terminal.message import not_saved, say
+from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place, open_app
+from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
+from hermes.surfaces.terminal.text import one_line
+from hermes.surfaces.terminal.watching import subscribed, watched
 
 HELLO = "Say hello and tell in one sentence what you can do."
 

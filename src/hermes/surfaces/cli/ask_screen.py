@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.cli.approval import CHOICES, Questions, Word, lines_of
-from hermes.surfaces.cli.lines import Lines
-from hermes.surfaces.cli.sessions_text import clean, cut
-from hermes.surfaces.cli.style import stderr_style, terminal_width
-from hermes.surfaces.cli.toolline import Calls, marks_for, preparing
+from hermes.surfaces.terminal.approval import CHOICES, Questions, Word, lines_of
+from hermes.surfaces.terminal.lines import Lines
+from hermes.surfaces.terminal.style import stderr_style, terminal_width
+from hermes.surfaces.terminal.text import clean, cut
+from hermes.surfaces.terminal.toolline import Calls, marks_for, preparing
 
 
 class AskScreen:

@@ -19,7 +19,7 @@ from hermes.errors import HermesError
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
 from hermes.settings.parse import Problem
-from hermes.surfaces.cli.style import FAIL, OK, WARN
+from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
 _NETWORK_FILESYSTEMS = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "afs", "ceph", "gluster", "lustre")

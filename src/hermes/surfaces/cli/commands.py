@@ -16,6 +16,8 @@ class Command(NamedTuple):
     group: str
 
 
+CHAT = "hermes.surfaces.tui.chat"  # `hermes` without a question, at a terminal; another surface, so only by name
+
 COMMANDS = (
     Command("setup", "hermes.surfaces.cli.setup", "connect a model, in under a minute", "Models"),
     Command("model", "hermes.surfaces.cli.model", "list, pick, add and test models", "Models"),

@@ -22,7 +22,7 @@ from hermes.settings.origins import (
 )
 from hermes.settings.secrets import is_secret_value, is_secret_variable, mask, variable_for
 from hermes.surfaces.cli.parser import add_action
-from hermes.surfaces.cli.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style
+from hermes.surfaces.terminal.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style
 
 _SECRET_BYTES = 64 * 1024
 _EXAMPLES = """\

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hermes.settings.load import environment, find_home
 from hermes.surfaces.cli.checks import CHECKS, Finding, Site
-from hermes.surfaces.cli.style import FAIL, OK, WARN, Style, hanging, printable, stdout_style
+from hermes.surfaces.terminal.style import FAIL, OK, WARN, Style, hanging, printable, stdout_style
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

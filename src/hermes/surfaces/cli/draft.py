@@ -20,7 +20,7 @@ from hermes.settings.home import Home
 from hermes.settings.keys import all_keys
 from hermes.settings.load import environment, read_text
 from hermes.settings.parse import parse_config
-from hermes.surfaces.cli.style import printable
+from hermes.surfaces.terminal.style import printable
 
 
 def edit(home: Home, choice: str | None) -> int:

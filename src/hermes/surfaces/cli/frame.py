@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hermes import __version__
 from hermes.errors import HermesError, UsageError
-from hermes.surfaces.cli.commands import COMMANDS, EXAMPLES, Command
+from hermes.surfaces.cli.commands import CHAT, COMMANDS, EXAMPLES, Command
 from hermes.surfaces.cli.parser import Parser, sentence
 
 if TYPE_CHECKING:
@@ -80,14 +80,13 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _converse(arguments: list[str]) -> int:
     """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
-    from hermes.surfaces.cli.question import Question, parse
+    from hermes.surfaces.cli.question import parse
+    from hermes.surfaces.terminal.question import Question
 
     question = parse(arguments) if arguments else Question()
     _start_log()
     if question.text is None and not question.json and sys.stdin is not None and sys.stdin.isatty():
-        from hermes.surfaces.cli.chat import chat
-
-        return chat(question)
+        return int(import_module(CHAT).chat(question))
     from hermes.surfaces.cli.ask import ask
 
     return ask(question)
@@ -105,7 +104,8 @@ def _find(arguments: list[str]) -> Command | None:
     for command in COMMANDS:
         if command.name == name:
             return command
-    from hermes.surfaces.cli.question import is_question, nearest, option_names
+    from hermes.surfaces.cli.question import is_question, option_names
+    from hermes.surfaces.terminal.question import nearest
 
     commands = [command.name for command in COMMANDS]
     if is_question(arguments, commands):
@@ -121,7 +121,7 @@ def _find(arguments: list[str]) -> Command | None:
 
 def overview() -> str:
     """The text of `hermes --help`."""
-    from hermes.surfaces.cli.style import stdout_style
+    from hermes.surfaces.terminal.style import stdout_style
 
     style = stdout_style()
     width = max(len(command.name) for command in COMMANDS) + 2
@@ -168,7 +168,7 @@ def command_help(command: Command) -> list[tuple[str, str]]:
 
 def output_failed(error: OSError) -> int:
     """Stdout can't be written: quietly if its reader went away, with a message if not."""
-    from hermes.surfaces.cli.message import say
+    from hermes.surfaces.terminal.message import say
 
     _drop_output()
     if isinstance(error, BrokenPipeError):
@@ -188,7 +188,7 @@ def _drop_output() -> None:
 
 
 def _explain(error: HermesError) -> int:
-    from hermes.surfaces.cli.message import say
+    from hermes.surfaces.terminal.message import say
 
     if _output_error() is not None:
         _drop_output()
@@ -198,7 +198,7 @@ def _explain(error: HermesError) -> int:
 
 def _unexpected(error: Exception, *, debug: bool) -> int:
     from hermes.settings.load import environment
-    from hermes.surfaces.cli.message import say
+    from hermes.surfaces.terminal.message import say
 
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         return output_failed(error)

@@ -6,8 +6,8 @@ import sys
 from hermes.errors import UsageError
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.surfaces.cli.message import say
 from hermes.surfaces.cli.parser import add_action
+from hermes.surfaces.terminal.message import say
 
 _EXAMPLES = """\
 examples:

@@ -8,9 +8,9 @@ from hermes.errors import HermesError, UsageError
 from hermes.settings.edit import set_value
 from hermes.settings.load import find_home, load_secrets
 from hermes.settings.secrets import is_secret_value, is_secret_variable
-from hermes.surfaces.cli.message import say
 from hermes.surfaces.cli.model import set_model
-from hermes.surfaces.cli.weights import fetch_weights, models_folder
+from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.weights import fetch_weights, models_folder
 
 _MAGIC = b"GGUF"
 

@@ -11,8 +11,8 @@ from hermes.providers.catalogue import ModelFacts, all_models
 from hermes.providers.routes import EMBEDDED, Route, first_route, route_to
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.cli.sessions_text import Screen, cut, stdout_screen, table
-from hermes.surfaces.cli.weights import models_folder
+from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table
+from hermes.surfaces.terminal.weights import models_folder
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):

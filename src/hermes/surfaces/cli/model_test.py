@@ -14,10 +14,10 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.surfaces.cli.sessions_text import cut, one_line
-from hermes.surfaces.cli.style import Style, stdout_style, terminal_width
 from hermes.surfaces.cli.task_tools import TaskTools
-from hermes.surfaces.cli.weights import have_weights
+from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
+from hermes.surfaces.terminal.text import cut, one_line
+from hermes.surfaces.terminal.weights import have_weights
 
 _PATIENCE = 120.0  # seconds for one tiny answer; a local model may have to be loaded
 _KINDS = {"choose": "choose a tool", "finish": "finish a task", "answer": "just answer"}

@@ -3,14 +3,10 @@
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Literal
-
-from msgspec import Struct
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.parser import Parser
-
-Approvals = Literal["ask", "auto-edit", "full"]
+from hermes.surfaces.terminal.question import Question, nearest
 
 # What may come first on a command line that is no command. `hermes --help` shows the same list.
 OPTIONS = (
@@ -27,20 +23,6 @@ OPTIONS = (
 )
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """One run: what is asked, if anything is, and how."""
-
-    text: str | None = None
-    images: tuple[str, ...] = ()
-    json: bool = False
-    resume: str = ""
-    model: str = ""
-    provider: str = ""
-    cwd: str = ""
-    approvals: Approvals = "ask"
-    fetch: bool = False
-
-
 def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
     """Whether a command line that begins with no command asks something.
 
@@ -54,13 +36,6 @@ def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
     if arguments[1:2] in (["-h"], ["--help"]):
         return False
     return not nearest(first, commands)
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """The known word that `word` was probably meant to be; empty if there is none."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), "")
 
 
 def option_names() -> list[str]:

@@ -15,8 +15,8 @@ from hermes.store.recovery import Recovery
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
 from hermes.surfaces.cli.sessions_read import BRING_IN, check, list_sessions, print_json, say_none_yet, search, show
-from hermes.surfaces.cli.sessions_text import clean
-from hermes.surfaces.cli.style import stderr_style
+from hermes.surfaces.terminal.style import stderr_style
+from hermes.surfaces.terminal.text import clean
 
 _EXAMPLES = """\
 ID is a session's id, the beginning of one, its exact title, or `last`.

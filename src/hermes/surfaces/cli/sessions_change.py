@@ -16,8 +16,8 @@ from hermes.errors import HermesError, ImportRejected, UsageError
 from hermes.schema.events import SessionTitled
 from hermes.store.row import MAX_EVENT_BYTES
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.cli.sessions_text import Screen, ago, count, cut, moment, one_line, stdout_screen, wrap
-from hermes.surfaces.cli.style import printable, stderr_style
+from hermes.surfaces.terminal.style import printable, stderr_style
+from hermes.surfaces.terminal.text import Screen, ago, count, cut, moment, one_line, stdout_screen, wrap
 
 REFUSED = 3
 EVERYTHING = 2**53  # as a limit

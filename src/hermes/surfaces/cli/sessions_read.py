@@ -17,7 +17,8 @@ from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.cli.sessions_show import heading, listing, transcript
-from hermes.surfaces.cli.sessions_text import (
+from hermes.surfaces.terminal.style import FAIL, OK
+from hermes.surfaces.terminal.text import (
     Screen,
     ago,
     clean,
@@ -29,7 +30,6 @@ from hermes.surfaces.cli.sessions_text import (
     table,
     wrap,
 )
-from hermes.surfaces.cli.style import FAIL, OK
 
 BRING_IN = "Bring one in with: hermes sessions import FILE"
 _NONE_YET = "No sessions yet. Each conversation with Hermes becomes one."

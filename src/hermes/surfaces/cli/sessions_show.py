@@ -19,7 +19,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
 from hermes.store.row import Row
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.cli.sessions_text import Screen, clean, count, cut, moment, money, one_line, width, wrap
+from hermes.surfaces.terminal.text import Screen, clean, count, cut, moment, money, one_line, width, wrap
 
 _RESULT_LINES = 8  # of a tool's result
 _THOUGHT_LINES = 2

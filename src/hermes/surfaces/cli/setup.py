@@ -13,13 +13,13 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_secret
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.sections import CustomProvider
-from hermes.surfaces.cli.message import say
 from hermes.surfaces.cli.model import set_model
 from hermes.surfaces.cli.model_add import add_service, check_service
 from hermes.surfaces.cli.model_list import ask_line
-from hermes.surfaces.cli.sessions_text import wrap
-from hermes.surfaces.cli.style import stdout_style, terminal_width
-from hermes.surfaces.cli.weights import have_weights
+from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.style import stdout_style, terminal_width
+from hermes.surfaces.terminal.text import wrap
+from hermes.surfaces.terminal.weights import have_weights
 
 _HOW = """\
 Without a terminal, say what to set up:

@@ -11,7 +11,7 @@ from hermes.app import build
 from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.cli.sessions_text import Screen, cut, one_line, stdout_screen, table
+from hermes.surfaces.terminal.text import Screen, cut, one_line, stdout_screen, table
 
 _DAY = 86400.0
 

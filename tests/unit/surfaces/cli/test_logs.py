@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.surfaces.cli import logs
-from hermes.surfaces.cli.style import settings_of_this_run
+from hermes.surfaces.terminal.style import settings_of_this_run
 
 
 @pytest.fixture

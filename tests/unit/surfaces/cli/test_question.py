@@ -3,7 +3,8 @@
 import pytest
 
 from hermes.errors import UsageError
-from hermes.surfaces.cli.question import Question, is_question, parse
+from hermes.surfaces.cli.question import is_question, parse
+from hermes.surfaces.terminal.question import Question
 
 COMMANDS = ["config", "doctor", "model", "sessions"]
 

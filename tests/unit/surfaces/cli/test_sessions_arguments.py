@@ -9,8 +9,8 @@ from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.cli.sessions import configure
 from hermes.surfaces.cli.sessions_change import age
 from hermes.surfaces.cli.sessions_read import highlight
-from hermes.surfaces.cli.sessions_text import Screen
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import Screen
 
 
 def parse(*arguments: str) -> argparse.Namespace:

@@ -7,8 +7,8 @@ from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
 from hermes.store.row import Row, draft
 from hermes.surfaces.cli.sessions_show import arguments, listing, transcript
-from hermes.surfaces.cli.sessions_text import Screen, width
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import Screen, width
 
 PLAIN = Style(enabled=False)
 

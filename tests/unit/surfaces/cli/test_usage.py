@@ -1,10 +1,10 @@
 """What `hermes usage` prints, and the progress bar of a download."""
 
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.cli.sessions_text import Screen
-from hermes.surfaces.cli.style import Style
 from hermes.surfaces.cli.usage import document, dollars, lines_of
-from hermes.surfaces.cli.weights import bar_text
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import Screen
+from hermes.surfaces.terminal.weights import bar_text
 
 PRICED = UsageRow("2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0)
 UNPRICED = UsageRow("2026-11-15", "lab", "mystery-1", 2, 500, 50, 0, 0, 0, 0.0, 2)

@@ -24,9 +24,9 @@ from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from hermes.surfaces.cli.sessions_text import clean, wrap
-from hermes.surfaces.cli.style import Style, stdout_style
-from hermes.surfaces.cli.toolline import Marks, marks_for
+from hermes.surfaces.terminal.style import Style, stdout_style
+from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.terminal.toolline import Marks, marks_for
 
 _MOST_ROWS = 8  # of the input; a longer one scrolls
 

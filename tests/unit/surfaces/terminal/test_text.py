@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.cli.sessions_text import ago, clean, count, cut, moment, money, one_line, table, width, wrap
+from hermes.surfaces.terminal.text import ago, clean, count, cut, moment, money, one_line, table, width, wrap
 
 _DAY = 86400.0
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from hermes.surfaces.cli.style import Style
-from hermes.surfaces.cli.toolline import ASCII_MARKS, Calls, Marks, duration, marks_for
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.toolline import ASCII_MARKS, Calls, Marks, duration, marks_for
 
 PLAIN = Style(enabled=False)
 

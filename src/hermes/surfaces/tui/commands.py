@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.surfaces.cli.sessions_text import ago, cut, money, one_line
-from hermes.surfaces.cli.style import columns as aligned
+from hermes.surfaces.terminal.style import columns as aligned
+from hermes.surfaces.terminal.text import ago, cut, money, one_line
 
 if TYPE_CHECKING:
-    from hermes.surfaces.cli.conversation import Chat
+    from hermes.surfaces.tui.conversation import Chat
 
 
 class Slash(NamedTuple):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hermes.errors import HermesError, ModelError
 from hermes.settings.load import environment
-from hermes.surfaces.cli.message import say
-from hermes.surfaces.cli.sessions_text import cut
-from hermes.surfaces.cli.style import stderr_style, terminal_width
+from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.style import stderr_style, terminal_width
+from hermes.surfaces.terminal.text import cut
 
 
 def have_weights(name: str, *, fetch: bool = False, may_ask: bool = True) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from hermes import __version__
 from hermes.providers.routes import Route
-from hermes.surfaces.cli.sessions_text import wrap
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import wrap
 
 HONEST = (
     "A small local model for simple file tasks. It is often wrong on facts and advice, and may claim things it did not"

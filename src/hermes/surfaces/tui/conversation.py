@@ -14,20 +14,20 @@ from hermes.errors import HermesError, StoreError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings.load import load_secrets
-from hermes.surfaces.cli.approval import Word
-from hermes.surfaces.cli.chat_commands import find_slash
-from hermes.surfaces.cli.chat_screen import PlainScreen, Screen
-from hermes.surfaces.cli.chat_view import ChatView
-from hermes.surfaces.cli.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.cli.message import not_saved
-from hermes.surfaces.cli.opening import Place, begin, choose_model, find_place
-from hermes.surfaces.cli.question import Approvals, Question
-from hermes.surfaces.cli.sessions_text import clean, wrap
-from hermes.surfaces.cli.signals import INTERRUPTED, SAVED, listen_for_end
-from hermes.surfaces.cli.watching import watched
+from hermes.surfaces.terminal.approval import Word
+from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
+from hermes.surfaces.terminal.message import not_saved
+from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place
+from hermes.surfaces.terminal.question import Approvals, Question
+from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED, listen_for_end
+from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.terminal.watching import watched
+from hermes.surfaces.tui.commands import find_slash
+from hermes.surfaces.tui.screen import PlainScreen, Screen
+from hermes.surfaces.tui.view import ChatView
 
 if TYPE_CHECKING:
-    from hermes.surfaces.cli.chat_live import LiveScreen
+    from hermes.surfaces.tui.live import LiveScreen
 
 _RECALLED = 6  # lines of each of the last messages that a resumed chat shows
 
@@ -60,7 +60,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
 
 
 def _live_screen() -> "LiveScreen":
-    from hermes.surfaces.cli.chat_live import LiveScreen
+    from hermes.surfaces.tui.live import LiveScreen
 
     return LiveScreen()
 

@@ -1,4 +1,4 @@
-"""Text on the screen of `hermes sessions`: made harmless, measured in cells, cut, wrapped; short times and amounts.
+"""Text on a screen: made harmless, measured in cells, cut, wrapped; short times and amounts.
 
 A wide (CJK, emoji) character takes two cells, a combining one none.
 """
@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hermes.surfaces.cli.style import Style, printable, stdout_style, terminal_width
+from hermes.surfaces.terminal.style import Style, printable, stdout_style, terminal_width
 
 _JOINERS = re.compile("([\u200c\u200d]+)")  # invisible, harmless, and part of many words and emoji
 _DAY = 86400.0

@@ -12,9 +12,9 @@ from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.cli.message import say
-from hermes.surfaces.cli.question import Question
-from hermes.surfaces.cli.weights import have_weights
+from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.weights import have_weights
 
 
 class Place(NamedTuple):

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
 from hermes.settings.load import environment
-from hermes.surfaces.cli.banner import banner
-from hermes.surfaces.cli.opening import begin, choose_model, find_place, open_app
-from hermes.surfaces.cli.question import Question
-from hermes.surfaces.cli.signals import interruptible
-from hermes.surfaces.cli.style import stdout_style, terminal_width
-from hermes.surfaces.cli.toolline import marks_for
+from hermes.surfaces.terminal.opening import begin, choose_model, find_place, open_app
+from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.signals import interruptible
+from hermes.surfaces.terminal.style import stdout_style, terminal_width
+from hermes.surfaces.terminal.toolline import marks_for
+from hermes.surfaces.tui.banner import banner
 
 
 def chat(question: Question) -> int:
@@ -27,7 +27,7 @@ def chat(question: Question) -> int:
         with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
             # The prompt is there before what draws it is loaded; what is typed meanwhile is not lost.
             print(style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "", end="", flush=True)
-            from hermes.surfaces.cli.conversation import converse
+            from hermes.surfaces.tui.conversation import converse
 
             return converse(app, session, question, is_live=is_live)
 

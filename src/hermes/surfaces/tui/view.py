@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hermes.surfaces.cli.approval import CHOICES, Questions, lines_of
-from hermes.surfaces.cli.chat_screen import Screen
-from hermes.surfaces.cli.sessions_text import clean, cut, money, wrap
-from hermes.surfaces.cli.toolline import Calls, duration, preparing
+from hermes.surfaces.terminal.approval import CHOICES, Questions, lines_of
+from hermes.surfaces.terminal.text import clean, cut, money, wrap
+from hermes.surfaces.terminal.toolline import Calls, duration, preparing
+from hermes.surfaces.tui.screen import Screen
 
 
 class ChatView:

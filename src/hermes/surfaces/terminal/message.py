@@ -3,7 +3,7 @@
 import sys
 
 from hermes.errors import StoreError
-from hermes.surfaces.cli.style import Style, hanging, printable, stderr_style
+from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_style
 
 
 def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = True) -> None:

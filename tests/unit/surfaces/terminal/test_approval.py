@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hermes.surfaces.cli.approval import Questions, Word, lines_of, read_answer
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.approval import Questions, Word, lines_of, read_answer
+from hermes.surfaces.terminal.style import Style
 
 PLAIN = Style(enabled=False)
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from hermes.surfaces.cli.sessions_text import clean, wrap
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import clean, wrap
 
 Word: TypeAlias = Literal["once", "session", "deny"]
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from hermes.surfaces.cli.style import FAIL, OK, Style, columns, hanging, printable, wants_color
+from hermes.surfaces.terminal.style import FAIL, OK, Style, columns, hanging, printable, wants_color
 
 
 class Terminal(io.StringIO):

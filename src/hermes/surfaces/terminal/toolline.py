@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from hermes.surfaces.cli.sessions_text import cut, one_line, width
-from hermes.surfaces.cli.style import Style
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import cut, one_line, width
 
 _BULKY = {"content", "old_text", "new_text", "items"}  # arguments that say more than a line can show
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.errors import StoreError
-from hermes.surfaces.cli.message import not_saved
+from hermes.surfaces.terminal.message import not_saved
 
 
 @pytest.mark.parametrize("message", ["not saved: no space left", "Not saved: no space left", "no space left"])

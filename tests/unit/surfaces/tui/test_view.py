@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from hermes.surfaces.cli.chat_commands import SLASHES, find_slash
-from hermes.surfaces.cli.chat_view import ChatView
-from hermes.surfaces.cli.style import Style
-from hermes.surfaces.cli.toolline import Marks
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.toolline import Marks
+from hermes.surfaces.tui.commands import SLASHES, find_slash
+from hermes.surfaces.tui.view import ChatView
 
 
 class FakeScreen:

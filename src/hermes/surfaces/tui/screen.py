@@ -7,10 +7,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
-from hermes.surfaces.cli.lines import Lines
-from hermes.surfaces.cli.sessions_text import clean
-from hermes.surfaces.cli.style import Style, stdout_style, terminal_width
-from hermes.surfaces.cli.toolline import Marks, marks_for
+from hermes.surfaces.terminal.lines import Lines
+from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
+from hermes.surfaces.terminal.text import clean
+from hermes.surfaces.terminal.toolline import Marks, marks_for
 
 
 class Screen(Protocol):
