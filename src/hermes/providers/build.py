@@ -17,6 +17,7 @@ from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Patience, Resilient
 from hermes.providers.routes import Route, first_route, keys_of, route_for
 from hermes.settings import Secrets, Settings
+from hermes.settings.load import environment
 
 _LOCAL_FIRST_BYTE = 300.0  # a local server may first have to load the model
 _REMOTE_FIRST_BYTE = 60.0
@@ -39,7 +40,7 @@ def build_model(
     timing: Timing | None = None,
 ) -> Resilient:
     """The model that the settings ask for, with its fallbacks. `model` (`name` or `provider:name`) wins over them."""
-    http = http or Http()
+    http = http or Http(environment())
     timing = timing or Timing()
     first = first_route(settings, secrets)
     if model:

@@ -1,26 +1,31 @@
-"""HTTP for the adapters: one pooled client, made at the first request; a deadline for each phase; bounded sizes.
+"""HTTP for the adapters: pooled connections, a deadline for each phase, bounded sizes.
 
-Everything that can go wrong on the way is a `TransportFailure` that says which phase it was. Only this module knows
-httpx2.
+Everything that can go wrong on the way is a `TransportFailure` that says which phase it was.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from types import ModuleType, TracebackType
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.providers.exchange import Answer, Cut
 from hermes.providers.quirks import is_local
 
 if TYPE_CHECKING:
-    import httpx2
+    from hermes.providers.direct import Direct, Exchange
+    from hermes.providers.proxied import Proxied
 
 MAX_RESPONSE = 128 * 1024 * 1024
 MAX_ERROR_BODY = 64 * 1024
 _DRAIN = (
     0.2  # seconds to wait for the end of a body whose content is complete, so that the connection can be used again
 )
+
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 
 Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "cut", "protocol", "too_large"]
 
@@ -47,81 +52,99 @@ class TransportFailure(Exception):
 class Http:
     """A pool of connections. Addresses of this machine or a private network never go through a proxy."""
 
-    def __init__(self) -> None:
-        self._library: ModuleType | None = None
-        self._clients: dict[bool, httpx2.AsyncClient] = {}
+    def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._has_proxy = any(environment.get(spelling) for name in _PROXIES for spelling in (name, name.upper()))
+
+    @cached_property
+    def _direct(self) -> "Direct":
+        from hermes.providers.direct import Direct
+
+        return Direct()
+
+    @cached_property
+    def _proxied(self) -> "Proxied":
+        from hermes.providers.proxied import Proxied
+
+        return Proxied()
 
     def warm(self, url: str) -> None:
-        """Load the client for `url`, which costs a tenth of a second; call it from a thread while a person types."""
-        self._client(url)
-
-    def _client(self, url: str) -> "httpx2.AsyncClient":
-        if self._library is None:
-            import httpx2
-
-            self._library = httpx2
-        plain = url.startswith("http://") and is_local(url)
-        client = self._clients.get(plain)
-        if client is None:
-            client = self._library.AsyncClient(
-                verify=not plain,  # no TLS context for an address that has no TLS; redirects are never followed
-                trust_env=not plain,
-                follow_redirects=False,
-                limits=self._library.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=30.0),
-            )
-            self._clients[plain] = client
-        return client
+        """Loads what the first request to `url` needs; call it from a thread while a person types."""
+        if self._is_direct(url):
+            self._direct.warm(url)
+        else:
+            self._proxied.warm()
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, deadlines: Deadlines
     ) -> "Reply":
         """Send and wait for the head of the answer. The caller closes the reply."""
-        client = self._client(url)
-        library = self._library
-        assert library is not None  # noqa: S101 - _client loaded it
-        timeout = library.Timeout(None, connect=deadlines.connect, write=deadlines.first_byte)
-        loop = asyncio.get_running_loop()
-        start = loop.time()
+        start = asyncio.get_running_loop().time()
+        phase: Phase = "total" if deadlines.total < deadlines.first_byte else "first_byte"
         try:
-            request = client.build_request(method, url, headers=headers, content=body or None, timeout=timeout)
-            async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
-                response = await client.send(request, stream=True)
+            async with asyncio.timeout(getattr(deadlines, phase)):
+                if self._is_direct(url):
+                    answer: Answer = await self._ask(method, url, headers, body, deadlines)
+                else:
+                    answer = await self._proxied.send(method, url, headers, body)
         except TimeoutError as error:
-            phase: Phase = "total" if deadlines.total < deadlines.first_byte else "first_byte"
             raise _late(phase, getattr(deadlines, phase)) from error
-        except library.ConnectTimeout as error:
-            raise _late("connect", deadlines.connect) from error
-        except library.WriteTimeout as error:
-            raise _late("first_byte", deadlines.first_byte) from error
-        except library.ConnectError as error:
+        except Cut as error:
+            raise TransportFailure("cut", str(error)) from error
+        except (OSError, ValueError) as error:
             raise TransportFailure("connect", str(error) or "the connection was refused") from error
-        except (library.InvalidURL, library.UnsupportedProtocol) as error:
-            raise TransportFailure("connect", f"not an address: {error}") from error
-        except library.HTTPError as error:
-            raise TransportFailure("cut", str(error) or type(error).__name__) from error
-        return Reply(response, library, deadlines, start)
+        return Reply(answer, deadlines, start)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        clients = list(self._clients.values())
-        self._clients.clear()
-        for client in clients:
-            await client.aclose()
+        if "_direct" in self.__dict__:
+            self._direct.close()
+        if "_proxied" in self.__dict__:
+            await self._proxied.close()
+
+    def _is_direct(self, url: str) -> bool:
+        server = urlsplit(url).netloc
+        plain = server.isascii() and "@" not in server
+        return plain and (not self._has_proxy or (url.startswith("http://") and is_local(url)))
+
+    async def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, deadlines: Deadlines
+    ) -> "Exchange":
+        """Asks on a connection that waited, or on a new one; a connection may have died while it waited."""
+        exchange = self._direct.idle(url)
+        if exchange is not None:
+            try:
+                return await _asked(exchange, method, url, headers, body)
+            except Cut as cut:
+                if cut.fresh:
+                    raise
+        try:
+            async with asyncio.timeout(deadlines.connect):
+                exchange = await self._direct.connect(url)
+        except TimeoutError as error:
+            raise _late("connect", deadlines.connect) from error
+        return await _asked(exchange, method, url, headers, body)
+
+
+async def _asked(exchange: "Exchange", method: str, url: str, headers: Mapping[str, str], body: bytes) -> "Exchange":
+    try:
+        await exchange.send(method, url, headers, body)
+    except BaseException:
+        exchange.close()
+        raise
+    return exchange
 
 
 class Reply:
-    """An answer whose body is still coming. Leaving the `async with` closes the connection at once."""
+    """An answer whose body is still coming. Leaving the `async with` lets go of the connection at once."""
 
-    def __init__(self, response: "httpx2.Response", library: ModuleType, deadlines: Deadlines, start: float) -> None:
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = response.headers
-        self._response = response
-        self._library = library
+    def __init__(self, answer: Answer, deadlines: Deadlines, start: float) -> None:
+        self.status = answer.status
+        self.headers = answer.headers
+        self._answer = answer
         self._deadlines = deadlines
         self._start = start
         self._size = 0
         self._time = asyncio.get_running_loop().time
-        self._chunks: AsyncIterator[bytes] = response.aiter_raw()
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,7 +152,7 @@ class Reply:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._response.aclose()
+        await self._answer.end()
 
     async def read(self) -> bytes:
         """The next piece of the body; nothing at its end."""
@@ -142,11 +165,11 @@ class Reply:
             phase, limit = "total", left
         try:
             async with asyncio.timeout(limit):
-                chunk = await anext(self._chunks, b"")
+                chunk = await self._answer.chunk()
         except TimeoutError as error:
             raise _late(phase, getattr(self._deadlines, phase)) from error
-        except self._library.HTTPError as error:
-            raise TransportFailure("cut", str(error) or type(error).__name__) from error
+        except Cut as error:
+            raise TransportFailure("cut", str(error)) from error
         self._size += len(chunk)
         if self._size > MAX_RESPONSE:
             raise TransportFailure("too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB")
@@ -172,9 +195,9 @@ class Reply:
         """Take the end of a body that has said all it has to say, so that the connection can be used again."""
         try:
             async with asyncio.timeout(_DRAIN):
-                while await anext(self._chunks, b""):
+                while await self._answer.chunk():
                     pass
-        except (TimeoutError, self._library.HTTPError):
+        except (TimeoutError, Cut):
             return  # the message was complete before; the connection is closed instead of kept
 
 
