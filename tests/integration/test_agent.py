@@ -178,7 +178,7 @@ async def test_what_other_sessions_use_meanwhile_stops_a_turn_between_its_calls(
             def spend(event: Mapping[str, Any]) -> None:
                 app.store.log.append(other, big)
 
-            bus.subscribe("agent.tool.finished", spend)
+            bus.subscribe("agent.tool.started", spend)
             await agent.service.submit(session, "go")
             ended = await agent.service.idle(session)
             await agent.service.close()

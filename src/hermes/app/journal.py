@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable
 
 from hermes.core.history import History
+from hermes.errors import HermesError
 from hermes.schema.event import Event
 from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
+
+_BEHIND = 0.005  # seconds that a noted row may wait for company
 
 
 def read_history(store: Store, session: str) -> History:
@@ -30,6 +33,9 @@ class SessionJournal:
         self._mine: set[int] = set()
         self._read_up_to = 0
         self._writing: set[asyncio.Future[tuple[int, ...]]] = set()
+        self._noted: tuple[Event, ...] = ()
+        self._later: asyncio.TimerHandle | None = None
+        self._failure: HermesError | None = None
         self.session = session
         self.lease = lease
         self.turn = ""
@@ -45,15 +51,49 @@ class SessionJournal:
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         """Writes, then publishes. An interrupt while it waits does not undo or tear it."""
-        writing = asyncio.ensure_future(self._record(events))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        return await asyncio.shield(writing)
+        noted = self._take_noted()
+        seqs = await asyncio.shield(self._write(noted, events))
+        return seqs[len(noted) :]
+
+    def note(self, *events: Event) -> None:
+        """Takes rows into the history now; they are written with the next ones, or in a moment."""
+        for event in events:
+            self.history.add(0, event, self.turn)
+        self._noted += events
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_BEHIND, self._write_noted)
 
     async def flush(self) -> None:
-        """Waits until everything that was given to `record` is written, also by those who no longer wait for it."""
+        """Waits until everything that was recorded or noted is written, also by those who no longer wait for it."""
+        self._write_noted()
         while self._writing:
             await asyncio.wait(set(self._writing))
+        if failure := self._failure:
+            self._failure = None
+            raise failure
+
+    def _take_noted(self) -> tuple[Event, ...]:
+        """What is noted and not written yet."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        noted, self._noted = self._noted, ()
+        return noted
+
+    def _write_noted(self) -> None:
+        if noted := self._take_noted():
+            self._write(noted, ()).add_done_callback(self._check)
+
+    def _check(self, writing: "asyncio.Future[tuple[int, ...]]") -> None:
+        """Keeps a failure that nobody waited for, until somebody does."""
+        if not writing.cancelled() and isinstance(error := writing.exception(), HermesError):
+            self._failure = error
+
+    def _write(self, noted: tuple[Event, ...], events: tuple[Event, ...]) -> "asyncio.Future[tuple[int, ...]]":
+        writing = asyncio.ensure_future(self._record(noted, events))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return writing
 
     def show(self, event: Event) -> None:
         """Publishes a transient event."""
@@ -70,11 +110,14 @@ class SessionJournal:
             self.history.add(row.seq, row.event, row.turn)
         return others
 
-    async def _record(self, events: tuple[Event, ...]) -> tuple[int, ...]:
-        future = self._store.log.submit(self.session, *events, turn=self.turn, lease=self.lease)
+    async def _record(self, noted: tuple[Event, ...], events: tuple[Event, ...]) -> tuple[int, ...]:
+        if failure := self._failure:
+            self._failure = None
+            raise failure
+        future = self._store.log.submit(self.session, *noted, *events, turn=self.turn, lease=self.lease)
         rows = await asyncio.wrap_future(future)
-        for row, event in zip(rows, events, strict=True):
-            self._mine.add(row.seq)
+        self._mine.update(row.seq for row in rows)
+        for row, event in zip(rows[len(noted) :], events, strict=True):
             self.history.add(row.seq, event, row.turn)
         for row in rows:
             self._publish(row)

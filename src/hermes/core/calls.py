@@ -82,7 +82,7 @@ class CallRunner:
     async def _run_segment(self, place: Place, items: Sequence[Ready | Unusable]) -> None:
         """Runs a segment's calls together and records their results in the order of the calls."""
         if len(items) == 1:
-            await place.journal.record(await self._one(place, items[0]))
+            await self._record(place, items[0], await self._one(place, items[0]))
             return
         places = asyncio.Semaphore(AT_ONCE)
 
@@ -93,10 +93,17 @@ class CallRunner:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(one(item)) for item in items]
-                for task in tasks:
-                    await place.journal.record(await task)
+                for item, task in zip(items, tasks, strict=True):
+                    await self._record(place, item, await task)
         except BaseExceptionGroup as failures:
             raise _first(failures) from failures
+
+    async def _record(self, place: Place, item: Ready | Unusable, result: ToolFinished) -> None:
+        """What was only read can be read again: its row need not be on disk before the model goes on."""
+        if isinstance(item, Ready) and item.tool.effect == "read":
+            place.journal.note(result)
+        else:
+            await place.journal.record(result)
 
     async def _one(self, place: Place, item: Ready | Unusable) -> ToolFinished:
         if isinstance(item, Unusable):

@@ -55,6 +55,11 @@ class Journal(Protocol):
         """Appends to the log, all or none, then publishes. Returns the rows' `seq`, once they are on disk."""
         ...
 
+    def note(self, *events: Event) -> None:
+        """Takes rows in now and writes them a moment later, together with the next ones: for what can be lost without
+        harm, such as what a file said. A failure to write is raised by the next `record` or `flush`."""
+        ...
+
     async def flush(self) -> None:
         """Waits for rows that are still being written for somebody who was interrupted."""
         ...

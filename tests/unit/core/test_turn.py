@@ -51,6 +51,11 @@ class MemoryJournal:
             self.history.add(len(self.rows), event, "turn")
         return tuple(range(len(self.rows) - len(events) + 1, len(self.rows) + 1))
 
+    def note(self, *events: Event) -> None:
+        for event in events:
+            self.rows.append(event)
+            self.history.add(len(self.rows), event, "turn")
+
     async def flush(self) -> None:
         await asyncio.sleep(0)
 
