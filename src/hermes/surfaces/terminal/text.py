@@ -47,7 +47,7 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """How many cells `text` takes."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    return len(text) if text.isascii() else sum(map(cells, text))
 
 
 def cut(text: str, columns: int) -> str:
@@ -73,11 +73,11 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[s
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines: list[str] = []
     for row in rows:
-        cells = [
+        aligned = [
             " " * (size - width(cell)) + cell if index in right else pad(cell, size)
             for index, (cell, size) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append("  ".join(cells).rstrip())
+        lines.append("  ".join(aligned).rstrip())
     return lines
 
 
@@ -112,7 +112,8 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _cells(char: str) -> int:
+def cells(char: str) -> int:
+    """How many cells one character takes."""
     if char.isascii():
         return 1
     if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me", "Cf"}:
@@ -124,7 +125,7 @@ def _reach(text: str, start: int, columns: int) -> int:
     """How far into `text` that many cells lead from `start`."""
     used = 0
     for index in range(start, len(text)):
-        used += _cells(text[index])
+        used += cells(text[index])
         if used > columns:
             return index
     return len(text)
@@ -145,7 +146,7 @@ def _wrap_line(line: str, columns: int) -> Iterator[str]:
 
 def _break(line: str, start: int, end: int) -> int:
     """Where to break so that the line ends at or before `end`: at a space, between wide characters, or anywhere."""
-    if _cells(line[end]) == 2:
+    if cells(line[end]) == 2:
         return end
     space = line.rfind(" ", start + 1, end + 1)
     return end if space < 0 or line[start:space].isspace() else space

@@ -1,0 +1,52 @@
+"""Emphasis, code and links inside a line of Markdown."""
+
+import re
+
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, ITALIC, STRIKE, UNDERLINE, Run
+
+# Emphasis closes within 2,000 characters, so that no text takes long to read.
+_PATTERNS = (
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])",
+    r"(?P<ticks>`+)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)",
+    r"!?\[(?P<label>[^\[\]\n]{0,2000})\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)",
+    r"<(?P<auto>https?://[^<>\s]{1,2000})>",
+    r"\*\*(?P<bold>(?=[^\s*]).{1,2000}?(?<=\S))\*\*",
+    r"(?<!\w)__(?P<bold_>(?=[^\s_]).{1,2000}?(?<=\S))__(?!\w)",
+    r"~~(?P<strike>(?=\S).{1,2000}?(?<=\S))~~",
+    r"(?<![\w*])\*(?P<italic>(?=[^\s*]).{0,2000}?[^\s*])\*(?!\*)",
+    r"(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)",
+)
+_INLINE = re.compile("|".join(_PATTERNS))
+_EMPHASIS = {"bold": BOLD, "bold_": BOLD, "italic": ITALIC, "italic_": ITALIC, "strike": STRIKE}
+
+
+def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
+    """The runs of one line. `marked` leaves marks of code in place, for a screen without colours."""
+    runs: list[Run] = []
+    at = 0
+    for found in _INLINE.finditer(text):
+        runs += [(text[at : found.start()], look)]
+        runs += _run(found, look, marked=marked)
+        at = found.end()
+    return [run for run in (*runs, (text[at:], look)) if run[0]]
+
+
+def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:
+    parts = found.groupdict()
+    if parts["escaped"]:
+        return [(parts["escaped"], look)]
+    if parts["code"]:
+        code = parts["code"].strip() or parts["code"]
+        return [(f"`{code}`" if marked else code, _with(look, CYAN))]
+    if parts["auto"]:
+        return [(parts["auto"], _with(look, UNDERLINE))]
+    if parts["url"] is not None:
+        label, url = parts["label"] or parts["url"], parts["url"]
+        tail = [(f" ({url})", _with(look, DIM))] if url and url != label else []
+        return [*parse(label, _with(look, UNDERLINE), marked=marked), *tail]
+    kind = next(name for name in _EMPHASIS if parts[name])
+    return parse(parts[kind], _with(look, _EMPHASIS[kind]), marked=marked)
+
+
+def _with(look: str, code: str) -> str:
+    return f"{look};{code}" if look else code

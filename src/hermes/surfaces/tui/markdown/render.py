@@ -1,0 +1,121 @@
+"""Draws Markdown as rows of a terminal: what has ended for good, what is still being written for now."""
+
+from collections.abc import Iterator
+
+from hermes.surfaces.terminal.text import wrap
+from hermes.surfaces.tui.markdown.blocks import Block, Blocks
+from hermes.surfaces.tui.markdown.inline import parse
+from hermes.surfaces.tui.markdown.syntax import Highlighter
+from hermes.surfaces.tui.markdown.table import Table
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
+
+_NESTED = 12  # cells of indentation of an item, at most
+
+
+class Markdown:
+    """One text on its way to the screen."""
+
+    def __init__(self, *, colours: bool, ascii_only: bool) -> None:
+        self._marked = not colours
+        self._ascii = ascii_only
+        self._blocks = Blocks()
+        self._code = Highlighter("")
+        self._drawn = False
+        self._gap = False  # a blank row belongs before the next block
+
+    def feed(self, text: str, columns: int) -> list[Row]:
+        """Takes more text; the rows that will never change again."""
+        return [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
+
+    def rest(self, columns: int) -> list[Row]:
+        """The rows of what is not finished yet."""
+        before = self._drawn, self._gap, self._code
+        blocks = [block for block in self._blocks.rest() if block.kind != "close"]
+        rows = [row for block in blocks for row in self._plainly(block, columns)]
+        self._drawn, self._gap, self._code = before
+        return rows
+
+    def end(self, columns: int) -> list[Row]:
+        """The text is over: everything that is left."""
+        return [row for block in self._blocks.end() for row in self._draw(block, columns)]
+
+    def _plainly(self, block: Block, columns: int) -> Iterator[Row]:
+        """A line of code is coloured once, when it is whole."""
+        if block.kind == "code":
+            yield from (((part, ""),) for part in wrap(block.lines[0], columns))
+        else:
+            yield from self._draw(block, columns)
+
+    def _draw(self, block: Block, columns: int) -> Iterator[Row]:
+        if block.kind == "blank":
+            self._gap = self._drawn
+            return
+        if self._gap:
+            yield ()
+        self._drawn, self._gap = True, False
+        yield from self._rows(block, columns)
+
+    def _rows(self, block: Block, columns: int) -> Iterator[Row]:
+        match block.kind:
+            case "heading":
+                look = f"{BOLD};{UNDERLINE}" if block.head == "#" else BOLD
+                text = f"{block.head} {block.lines[0]}" if self._marked else block.lines[0]
+                yield from flow(self._parse(text, look), columns)
+            case "rule":
+                yield (("-" * min(columns, 40) if self._ascii else "─" * min(columns, 40), DIM),)
+            case "open":
+                self._code = Highlighter(block.head.lower())
+                yield ((self._fence(block.head), DIM),)
+            case "code":
+                yield self._code.line(block.lines[0])
+            case "close":
+                self._code = Highlighter("")
+                yield ((self._fence(""), DIM),)
+            case "table":
+                yield from Table(block.lines, marked=self._marked, ascii_only=self._ascii).rows(columns)
+            case "item":
+                yield from self._item(block, columns)
+            case "quote":
+                yield from self._led(block, [("| " if self._ascii else "▏ ", DIM)], [], columns)
+            case _:
+                yield from self._led(block, [], [], columns)
+
+    def _item(self, block: Block, columns: int) -> Iterator[Row]:
+        pad = " " * min(block.indent, _NESTED)
+        mark, text = block.head, block.lines[0]
+        if not mark[0].isdigit():
+            mark = "-" if self._ascii else "•"
+        box = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}.get(text[:4], "")
+        if box and not self._ascii:
+            mark, text = box.strip(), text[4:]
+        lines = (text, *block.lines[1:])
+        first = [(pad, ""), (f"{mark} ", CYAN)]
+        yield from self._led(Block("item", lines), first, [(" " * (len(pad) + len(mark) + 1), "")], columns)
+
+    def _led(self, block: Block, first: list[Run], later: list[Run], columns: int) -> Iterator[Row]:
+        """Rows behind a mark; a line that ends with two blanks ends its row."""
+        lead = first
+        room = max(columns - sum(len(text) for text, _ in first), 8)
+        for part in _parts(block):
+            for row in flow(self._parse(part, ""), room):
+                yield tuple(run for run in (*lead, *row) if run[0])
+                lead = later or first
+
+    def _parse(self, text: str, look: str) -> list[Run]:
+        return parse(text, look, marked=self._marked)
+
+    def _fence(self, language: str) -> str:
+        line = "-" * 3 if self._ascii else "─" * 3
+        return f"{line} {language}".rstrip()
+
+
+def _parts(block: Block) -> Iterator[str]:
+    """The lines of a block, joined; quotes keep their own, and a hard break stays one."""
+    begun: list[str] = []
+    for line in block.lines:
+        begun.append(line.rstrip())
+        if line.endswith("  ") or block.kind == "quote":
+            yield " ".join(begun)
+            begun = []
+    if begun:
+        yield " ".join(begun)

@@ -1,0 +1,91 @@
+"""Colours for code, line by line while it streams in. Pygments is loaded with the first block of a known language."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Row, Run
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_CONTEXT = 30  # lines after which the lexer may start afresh at a line that can stand for itself
+_MOST = 200  # lines after which it does in any case
+_WIDEST = 2_000  # characters of a line that is worth colours
+
+# The 16 colours of the terminal's own palette are readable on light and dark; the first that fits counts.
+_LOOKS = (
+    ("Comment", DIM),
+    ("Keyword.Constant", YELLOW),
+    ("Keyword", MAGENTA),
+    ("Operator.Word", MAGENTA),
+    ("Literal.String.Doc", DIM),
+    ("Literal.String", GREEN),
+    ("Literal.Number", YELLOW),
+    ("Name.Function", CYAN),
+    ("Name.Class", CYAN),
+    ("Name.Decorator", CYAN),
+    ("Name.Tag", MAGENTA),
+    ("Name.Attribute", CYAN),
+    ("Name.Builtin", CYAN),
+    ("Generic.Inserted", GREEN),
+    ("Generic.Deleted", RED),
+    ("Generic.Heading", BOLD),
+    ("Generic.Subheading", CYAN),
+)
+
+
+class Highlighter:
+    """One block of code in one language; an unknown one stays plain."""
+
+    def __init__(self, language: str) -> None:
+        self._lexer = _find(language)
+        self._before: list[str] = []
+
+    def line(self, text: str) -> Row:
+        """The next line, coloured by what came before it."""
+        if self._lexer is None or len(text) > _WIDEST:
+            return ((text, ""),) if text else ()
+        code = "\n".join([*self._before, text]) + "\n"
+        start = len(code) - len(text) - 1
+        runs: list[Run] = []
+        last: Any = None
+        for at, token, value in self._lexer.get_tokens_unprocessed(code):
+            last = token
+            if at + len(value) > start:
+                runs += [(part, _look(token)) for part in [value[max(0, start - at) :].replace("\n", "")] if part]
+        self._before.append(text)
+        closed = "String" not in str(last) and "Comment" not in str(last)
+        if len(self._before) >= _MOST or (
+            len(self._before) >= _CONTEXT and closed and not text.startswith((" ", "\t"))
+        ):
+            self._before.clear()
+        return tuple(runs)
+
+
+def warm() -> None:
+    """Loads what most code blocks will need."""
+    Highlighter("python").line("pass")
+
+
+def _find(language: str) -> "Lexer | None":
+    if not language:
+        return None
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language, **({"startinline": True} if language == "php" else {}))
+    except ClassNotFound:
+        return None
+
+
+def _look(token: object) -> str:
+    name = str(token).removeprefix("Token.")
+    return next((look for known, look in _LOOKS if name == known or name.startswith(known + ".")), "")
+
+
+def diff_rows(lines: list[str]) -> Iterator[Row]:
+    """A diff, each line in the colour of what it does."""
+    for line in lines:
+        look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], "")
+        yield ((line, look),)

@@ -1,0 +1,97 @@
+"""Tables: aligned when they fit, cells broken when they nearly do, a list of records when the screen is too narrow."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from hermes.surfaces.terminal.text import width
+from hermes.surfaces.tui.markdown.inline import parse
+from hermes.surfaces.tui.rows import BOLD, DIM, Row, Run, flow, plain
+
+_LEAST = 8  # cells of a column before the table becomes a list of records
+_CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")
+
+
+class Table:
+    """The lines of a Markdown table, read."""
+
+    def __init__(self, lines: Sequence[str], *, marked: bool, ascii_only: bool) -> None:
+        self._marked = marked
+        self._bar, self._line, self._cross = ("|", "-", "+") if ascii_only else ("│", "─", "┼")
+        names, aligned, *rest = [_cells(line) for line in lines]
+        count = len(names)
+        self._right = [mark.strip().endswith(":") and not mark.strip().startswith(":") for mark in aligned]
+        self._right += [False] * (count - len(self._right))
+        self._names = [self._parse(name, BOLD) for name in names]
+        self._rows = [[self._parse(cell, "") for cell in (*row, *[""] * count)[:count]] for row in rest]
+
+    def rows(self, columns: int) -> Iterator[Row]:
+        """The table in at most that many cells."""
+        widths = self._widths(columns)
+        if widths is None:
+            yield from self._records(columns)
+            return
+        yield from self._line_of(self._names, widths)
+        yield ((self._line + f"{self._line}{self._cross}{self._line}".join(self._line * size for size in widths), DIM),)
+        for row in self._rows:
+            yield from self._line_of(row, widths)
+
+    def _parse(self, text: str, look: str) -> list[Run]:
+        return parse(text.replace("\\|", "|"), look, marked=self._marked)
+
+    def _widths(self, columns: int) -> list[int] | None:
+        """The cells of each column; None when there is no room for that."""
+        every = [self._names, *self._rows]
+        widths = [max(1, *(width(plain(row[index])) for row in every)) for index in range(len(self._names))]
+        room = columns - 1 - 3 * (len(widths) - 1)
+        least = [min(size, _LEAST) for size in widths]
+        if sum(least) > room:
+            return None
+        while sum(widths) > room:
+            widest = max(range(len(widths)), key=lambda index: widths[index] - least[index])
+            widths[widest] -= 1
+        return widths
+
+    def _line_of(self, row: Sequence[Sequence[Run]], widths: Sequence[int]) -> Iterator[Row]:
+        broken = [list(flow(list(cell), size)) for cell, size in zip(row, widths, strict=True)]
+        for parts in zip_longest(*broken, fillvalue=()):
+            line: list[Run] = [(" ", "")]
+            for index, (part, size) in enumerate(zip(parts, widths, strict=True)):
+                blank = " " * (size - width(plain(part)))
+                line += [(f" {self._bar} ", DIM)] if index else []
+                line += [(blank, ""), *part] if self._right[index] else [*part, (blank, "")]
+            yield _trimmed(line)
+
+    def _records(self, columns: int) -> Iterator[Row]:
+        """Each row as a few lines, `name: value`."""
+        for number, row in enumerate(self._rows):
+            if number:
+                yield ((self._line * 3, DIM),)
+            for name, cell in zip(self._names, row, strict=True):
+                if plain(cell):
+                    head = [*name, (": ", BOLD)] if plain(name) else []
+                    first, *more = flow([*head, *cell], columns - 2)
+                    yield first
+                    yield from ((("  ", ""), *row) for row in more)
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of one line; a bar in code or after a backslash belongs to its cell."""
+    body = line.strip().removeprefix("|")
+    body = body[:-1] if body.endswith("|") and not body.endswith("\\|") else body
+    found: list[str] = []
+    at = 0
+    while at <= len(body):
+        cell = _CELL.match(body, at)
+        end = cell.end() if cell else len(body)
+        found.append(body[at:end].strip())
+        at = end + 1
+    return found
+
+
+def _trimmed(line: list[Run]) -> Row:
+    while line and not line[-1][0].strip():
+        line.pop()
+    if line:
+        line[-1] = (line[-1][0].rstrip(), line[-1][1])
+    return tuple(run for run in line if run[0])

@@ -1,0 +1,107 @@
+"""Rows of a terminal as text in runs that look alike, and breaking such text into rows."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from hermes.surfaces.terminal.text import cells, width
+
+Run: TypeAlias = tuple[str, str]
+"""Text and how it looks: the numbers of an SGR sequence, empty for plain text."""
+Row: TypeAlias = tuple[Run, ...]
+
+BOLD, DIM, ITALIC, UNDERLINE, STRIKE = "1", "2", "3", "4", "9"
+RED, GREEN, YELLOW, MAGENTA, CYAN = "31", "32", "33", "35", "36"
+
+
+def plain(runs: Iterable[Run]) -> str:
+    """Only the text."""
+    return "".join(text for text, _ in runs)
+
+
+def painted(row: Iterable[Run], *, enabled: bool) -> str:
+    """A row with the codes that colour it; without colour only its text."""
+    if not enabled:
+        return plain(row)
+    return "".join(f"\x1b[{look}m{text}\x1b[0m" if look else text for text, look in row)
+
+
+def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:
+    """Rows of at most that many cells, broken between words; a word that is too long is broken anywhere."""
+    room = max(columns, 1)
+    row: list[Run] = []
+    used = 0
+    pending = ""  # the blank between two words, and how it looks
+    look_of_pending = ""
+    for word in _words(runs):
+        if word[0][0] == " ":
+            pending, look_of_pending = (" ", word[0][1]) if row else ("", "")
+            continue
+        size = sum(width(text) for text, _ in word)
+        if row and used + len(pending) + size > room:
+            yield _joined(row)
+            row, used, pending = list[Run](), 0, ""
+        if pending:
+            row.append((pending, look_of_pending))
+            used, pending = used + 1, ""
+        for part in _fitted(word, room):
+            if used and used + sum(width(text) for text, _ in part) > room:
+                yield _joined(row)
+                row, used = list[Run](), 0
+            row += part
+            used += sum(width(text) for text, _ in part)
+    yield _joined(row)
+
+
+def _words(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Words of one or more runs, each blank between them as one of its own; wide characters stand alone."""
+    word: list[Run] = []
+    for text, look in runs:
+        for piece in re.findall(r" +|[^ ]+", text):
+            if piece[0] == " ":
+                if word:
+                    yield word
+                word = []
+                yield [(" ", look)]
+            elif piece.isascii():
+                word.append((piece, look))
+            else:
+                for char in piece:
+                    if cells(char) == 2 and word:
+                        yield word
+                        word = []
+                    word.append((char, look))
+                    if cells(char) == 2:
+                        yield word
+                        word = []
+    if word:
+        yield word
+
+
+def _fitted(word: list[Run], room: int) -> Iterator[list[Run]]:
+    """A word in parts that fit a row."""
+    if sum(width(text) for text, _ in word) <= room:
+        yield word
+        return
+    part: list[Run] = []
+    used = 0
+    for text, look in word:
+        for char in text:
+            if used + cells(char) > room and part:
+                yield part
+                part, used = list[Run](), 0
+            part.append((char, look))
+            used += cells(char)
+    if part:
+        yield part
+
+
+def _joined(row: Sequence[Run]) -> Row:
+    """Neighbours that look the same become one."""
+    found: list[Run] = []
+    for text, look in row:
+        if found and found[-1][1] == look:
+            found[-1] = (found[-1][0] + text, look)
+        else:
+            found.append((text, look))
+    return tuple(found)

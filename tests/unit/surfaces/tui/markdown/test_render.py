@@ -1,0 +1,86 @@
+"""How Markdown looks in a terminal."""
+
+import pytest
+
+from hermes.surfaces.tui.markdown.inline import parse
+from hermes.surfaces.tui.markdown.render import Markdown
+from hermes.surfaces.tui.markdown.syntax import Highlighter
+from hermes.surfaces.tui.rows import Run, plain
+
+
+def shown(text: str, columns: int = 40, *, colours: bool = True, ascii_only: bool = False) -> list[str]:
+    markdown = Markdown(colours=colours, ascii_only=ascii_only)
+    return [plain(row) for row in (*markdown.feed(text, columns), *markdown.end(columns))]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("a **b** c", [("a ", ""), ("b", "1"), (" c", "")]),
+        ("**b *i* b**", [("b ", "1"), ("i", "1;3"), (" b", "1")]),
+        ("`**x**`", [("**x**", "36")]),
+        ("`` a`b ``", [("a`b", "36")]),
+        ("~~old~~", [("old", "9")]),
+        ("[site](https://x.y)", [("site", "4"), (" (https://x.y)", "2")]),
+        ("<https://x.y>", [("https://x.y", "4")]),
+        ("snake_case_name", [("snake_case_name", "")]),
+        ("2 * 3 * 4 and 2*3*4", [("2 * 3 * 4 and 2*3*4", "")]),
+        (r"\*not\*", [("*", ""), ("not", ""), ("*", "")]),
+        ("**open", [("**open", "")]),
+    ],
+)
+def test_inline(text: str, runs: list[Run]) -> None:
+    assert parse(text) == runs
+
+
+def test_without_colours_headings_and_code_keep_their_marks() -> None:
+    assert shown("## Head\nuse `x`", colours=False) == ["## Head", "use `x`"]
+
+
+def test_text_is_broken_between_words_and_lists_hang() -> None:
+    assert shown("- one two three four", 12) == ["• one two", "  three four"]
+    assert shown("12. one two three", 11) == ["12. one two", "    three"]
+
+
+def test_several_blank_lines_are_one() -> None:
+    assert shown("a\n\n\n\nb\n\n") == ["a", "", "b"]
+
+
+TABLE = "| name | what |\n|---|---:|\n| alpha | the first of all |\n| b | `x|y` |\n"
+
+
+def test_a_table_is_aligned() -> None:
+    assert shown(TABLE) == [
+        " name  │             what",
+        "───────┼─────────────────",
+        " alpha │ the first of all",
+        " b     │              x|y",
+    ]
+
+
+def test_a_narrow_table_breaks_its_cells() -> None:
+    assert shown(TABLE, 20)[2:] == [" alpha │   the first", "       │      of all", " b     │         x|y"]
+
+
+def test_a_table_without_room_becomes_records() -> None:
+    wide = "|a|b|c|d|\n|-|-|-|-|\n|one one one|two two two|three three|four four four|\n"
+    assert shown(wide, 20) == ["a: one one one", "b: two two two", "c: three three", "d: four four four"]
+
+
+def test_ascii_only() -> None:
+    assert all(line.isascii() for line in shown(TABLE + "\n- x\n\n> y\n\n---\n```py\n1\n```\n", ascii_only=True))
+
+
+def test_code_is_coloured_by_what_came_before_it() -> None:
+    code = Highlighter("python")
+    assert code.line("def f(): pass")[0] == ("def", "35")
+    assert code.line("x = '''")[-1][1] == "32"
+    assert code.line("def") == (("def", "32"),)
+
+
+def test_code_of_an_unknown_language_is_plain() -> None:
+    assert Highlighter("nonsense").line("def f():") == (("def f():", ""),)
+
+
+def test_a_line_of_code_is_never_broken() -> None:
+    assert shown("```\n" + "x" * 100 + "\n```", 20)[1] == "x" * 100
