@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Budget, CustomModel, CustomProvider, Model
+from hermes.store import open_store
+from hermes.store.claims import Claims
+from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
@@ -240,3 +244,45 @@ def _into(queue: "asyncio.Queue[Mapping[str, Any]]") -> Any:
         loop.call_soon_threadsafe(queue.put_nowait, event)
 
     return see
+
+
+async def test_two_processes_that_ask_at_the_same_moment_do_not_pass_a_cap_together(tmp_path: Path) -> None:
+    settings = Settings(budget=Budget(per_day="12k tokens"))
+    async with ModelServer(Served(fault=Fault(hang="head")), "in time") as server:
+        with (
+            build(settings, Home(tmp_path), bus=Bus()) as first_app,
+            build(settings, Home(tmp_path), bus=Bus()) as second_app,
+        ):
+            first, second = Agent(first_app, secrets(server)), Agent(second_app, secrets(server))
+            one = first_app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+            two = second_app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+            await first.service.submit(one, "go")
+            await asyncio.wait_for(server.hanging.wait(), 20)
+            await second.service.submit(two, "go too")
+            ended = await second.service.idle(two)
+            assert ended is not None
+            assert ended.reason == "budget"
+            await first.service.interrupt(one, by="test")
+            await first.service.idle(one)
+            await second.service.submit(two, "and now?")
+            after = await second.service.idle(two)
+            assert after is not None
+            assert after.reason == "done"
+            for agent in (first, second):
+                await agent.service.close()
+                await agent.model.close()
+
+
+def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with open_store(tmp_path / "state.db", clock=clock) as store:
+        mine, theirs = store.claims, Claims(store._db, clock, owner=f"{socket.gethostname()}:1:never-born")
+        mine.make("s", "2026-01-01", Usage(input_tokens=100, output_tokens=50, cost_usd=0.5))
+        assert mine.of_others("s", "2026-01-01") == (0, 0.0)
+        assert mine.of_others("t", "2026-01-01") == (150, 0.5)
+        assert mine.of_others("t", "2026-01-01", only="t") == (0, 0.0)
+        theirs.make("t", "2026-01-01", Usage(input_tokens=7, cost_usd=0.0))
+        assert mine.of_others("s", "2026-01-01") == (0, 0.0)  # that process has ended
+        assert mine.of_others("x", "2026-01-02") == (0, 0.0)
+        clock.advance(4_000)
+        assert mine.of_others("t", "2026-01-01") == (0, 0.0)

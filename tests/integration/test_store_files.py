@@ -15,7 +15,7 @@ import pytest
 
 from hermes.errors import StoreBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated
-from hermes.schema.messages import UserMessage
+from hermes.schema.messages import Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.schema import MIGRATIONS
 from hermes.store.snapshots import write_snapshot
@@ -96,6 +96,16 @@ def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
 # Versions
 
 
+def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path, migrations=MIGRATIONS[:1]):
+        pass
+    assert version_of(path) == 1
+    with open_store(path) as store:
+        store.claims.make("s", "2026-01-01", Usage(input_tokens=1))
+        assert store.claims.of_others("t", "2026-01-01") == (1, 0.0)
+
+
 def test_an_older_file_is_migrated_after_a_backup(tmp_path: Path) -> None:
     path = fill(tmp_path / "state.db")
     with open_store(path, migrations=NEXT) as store:
@@ -103,8 +113,8 @@ def test_an_older_file_is_migrated_after_a_backup(tmp_path: Path) -> None:
         assert store.sessions.find("s").cwd == "moved"
         store.log.append("s", UserMessage(text="again"))
         assert len(store.log.messages("s")) == 2
-    assert version_of(path) == 2
-    backup = tmp_path / "state.db.v1-backup"
+    assert version_of(path) == len(NEXT)
+    backup = tmp_path / f"state.db.v{len(MIGRATIONS)}-backup"
     with open_store(backup) as store:
         assert store.sessions.find("s").cwd == "/home"
         assert len(store.log.messages("s")) == 1
@@ -118,7 +128,7 @@ def test_a_file_with_rows_in_its_write_ahead_log_is_migrated_whole(tmp_path: Pat
     assert path.with_name("state.db-wal").stat().st_size
     with open_store(path, migrations=NEXT) as store:
         assert store.sessions.find("leased").cwd == "moved"
-    with open_store(tmp_path / "state.db.v1-backup") as store:
+    with open_store(tmp_path / f"state.db.v{len(MIGRATIONS)}-backup") as store:
         assert store.sessions.find("leased").head == 1
 
 
@@ -152,7 +162,7 @@ def test_a_failing_migration_leaves_the_old_version(tmp_path: Path) -> None:
     broken = (*MIGRATIONS, "CREATE TABLE notes (id INTEGER); INSERT INTO nowhere VALUES (1);")
     with pytest.raises(StoreError, match="no such table: nowhere"):
         open_store(path, migrations=broken)
-    assert version_of(path) == 1
+    assert version_of(path) == len(MIGRATIONS)
     with open_store(path) as store:
         assert store.recovery is None
         assert len(store.log.messages("s")) == 1

@@ -1,12 +1,10 @@
 """Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeAlias
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -15,8 +13,9 @@ from hermes.app.approvals import Desk
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
+from hermes.app.spending import Spending
 from hermes.app.titles import suggest
-from hermes.core.budget import Budget, Cap, Metered, Price, add, parse_amount
+from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
@@ -28,14 +27,14 @@ from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, SessionPrompted, SessionTitled
-from hermes.schema.messages import Usage
 from hermes.settings import Secrets
 from hermes.settings.load import environment
+from hermes.store.row import Row
 from hermes.tools import default_tools
 from hermes.tools.policy import InterimPolicy
 
 _TOOLS_KEPT = 256  # sessions whose tools are remembered
-_GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
+_TITLE_TOKENS = 3_000  # the most that looking for a title takes
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
 
@@ -61,8 +60,7 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._model_name = model
         self._tools: dict[str, Mapping[str, Tool]] = {}
-        self._budgets: WeakValueDictionary[str, Budget] = WeakValueDictionary()
-        self._guessed: dict[str, Usage] = {}
+        self._spending = Spending(app, self._price)
         self._aside: set[asyncio.Task[None]] = set()
         self.desk = Desk()
 
@@ -93,8 +91,8 @@ class Agent:
             desk=self.desk,
             runtime=self._runtime,
             prompt=self._prompt,
-            budget=self._budget,
-            publish=app.publish,
+            budget=self._spending.budget,
+            publish=self._publish,
             snapshot=app.snapshot,
             title=self._title,
             show=self._show,
@@ -110,54 +108,16 @@ class Agent:
         strict = self.describe().local and self._mode != "full"
         policy = InterimPolicy(self._mode, hermes_home=self._app.home.root, user_home=Path.home(), strict=strict)
         calls = CallRunner(self.tools(session), policy, approvals)
-        model = Metered(self.model, partial(self._guess, session))
+        model = Metered(self.model, partial(self._spending.guess, session))
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps)
 
     def _prompt(self, cwd: Path) -> SessionPrompted:
-        system = system_prompt(cwd, date=self._today(), project=read_project_files(cwd, self._app.home.root))
+        system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools("").values()))
-
-    def _budget(self, session: str) -> Budget:
-        """The caps that hold now. What is used of them is looked up before each call."""
-        caps = [_cap(scope, text) for scope, text in self._app.settings.budget.caps().items() if text]
-        if not caps:
-            return Budget()
-        budget = Budget(caps, self._price(), refresh=lambda cap: self._spent(cap, session))
-        self._budgets[session] = budget
-        return budget
-
-    def _spent(self, cap: Cap, session: str) -> float:
-        """What the session or the day has used by now: what the log says, and what this process had to estimate."""
-        if cap.scope == "turn":
-            return 0.0
-        today = self._today()
-        sessions = self._app.store.sessions
-        rows = sessions.usage(session=session) if cap.scope == "session" else sessions.usage(since_day=today)
-        guessed = self._guessed.get(session if cap.scope == "session" else today, Usage())
-        if cap.unit == "usd":
-            return sum(row.cost_usd for row in rows) + (guessed.cost_usd or 0.0)
-        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
-        return float(tokens + guessed.input_tokens + guessed.output_tokens)
-
-    def _guess(self, session: str, usage: Usage) -> None:
-        """Counts a call that its provider did not. It is in no log: another process does not know of it."""
-        budget = self._budgets.get(session)
-        if budget is None:  # no caps
-            return
-        price = self._price()
-        usage = msgspec.structs.replace(usage, cost_usd=price.of(usage) if price else 0.0)
-        budget.guess(usage)
-        for key in (session, self._today()):
-            self._guessed[key] = add(self._guessed.pop(key, Usage(cost_usd=0.0)), usage)
-        while len(self._guessed) > _GUESSES_KEPT:
-            del self._guessed[next(iter(self._guessed))]
 
     def _price(self) -> Price | None:
         prices = self.model.dearest
         return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
-
-    def _today(self) -> str:
-        return time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
 
     def _title(self, session: str, history: History) -> None:
         """Starts the search for a better title, if the user has named a model for that. Nobody waits for it."""
@@ -172,6 +132,7 @@ class Agent:
         model = build_model(self._app.settings, self._secrets, model=name)
         called = AuxiliaryCalled(task="title", provider=model.provider, model=model.name)
         try:
+            self._spending.budget(session).room(_TITLE_TOKENS)
             title, usage = await suggest(model, history)
         except HermesError as error:
             await self._note(session, msgspec.structs.replace(called, failure=error.message))
@@ -184,11 +145,10 @@ class Agent:
     async def _note(self, session: str, *events: Event) -> None:
         await asyncio.to_thread(self._app.record, session, *events)
 
+    def _publish(self, row: Row) -> None:
+        self._app.publish(row)
+        self._spending.written(row)
+
     def _show(self, session: str, turn: str, event: Event) -> None:
         payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}
         self._app.bus.publish(event.topic, payload)
-
-
-def _cap(scope: str, text: str) -> Cap:
-    unit, limit = parse_amount(text)
-    return Cap(scope, unit, limit)

@@ -1,11 +1,11 @@
 """Hard caps on tokens and money. A call is not made when it could pass a cap, and its reply is cut to what is left.
 
-What this can't do: the input is estimated before a provider counts it, and nothing is reserved. Processes that ask at
-the same moment see the same room, so together they can pass a cap of the day by what each has under way.
+Before a call, the most it can use is claimed, so that processes side by side don't pass a cap together. What this
+can't do: the input is estimated before a provider counts it.
 """
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from typing import Literal, TypeAlias
 
@@ -23,6 +23,7 @@ _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
 _LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
 _IMAGE = 1_500  # tokens, about what a large picture takes
 _UNBOUNDED = 2**31
+_GRANT = 32_768  # tokens of output that one call claims at most, so that others have room beside it
 
 
 class BudgetSpent(HermesError):
@@ -41,12 +42,13 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Cap(msgspec.Struct):
-    """A limit in one scope (turn, session, day), and what is used of it."""
+    """A limit in one scope (turn, session, day), what is used of it, and what others are about to use."""
 
     scope: str
     unit: Unit
     limit: float
     used: float = 0.0
+    claimed: float = 0.0
 
     def __str__(self) -> str:
         limit = f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
@@ -54,7 +56,7 @@ class Cap(msgspec.Struct):
 
     def refused(self, need: float) -> BudgetSpent:
         """What is said instead of making a call that needs this much."""
-        left = max(0.0, self.limit - self.used)
+        left = max(0.0, self.limit - self.used - self.claimed)
         if self.unit == "usd":
             state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
         else:
@@ -76,7 +78,8 @@ def parse_amount(text: str) -> tuple[Unit, float]:
 class Budget:
     """The caps of one turn, shared with the children it starts.
 
-    `refresh` says what is used of a cap by now, also by other turns and processes; it is asked before each call.
+    `refresh` says what is used of a cap by now, also by other turns and processes, and what those have claimed; it is
+    asked before each call. `claim` tells the others the most that the next call can use.
     """
 
     def __init__(
@@ -84,17 +87,29 @@ class Budget:
         caps: list[Cap] | None = None,
         price: Price | None = None,
         *,
-        refresh: Callable[[Cap], float] | None = None,
+        refresh: Callable[[Cap], tuple[float, float]] | None = None,
+        claim: Callable[[Usage], Awaitable[None]] | None = None,
     ) -> None:
         self._caps = caps or []
         self._price = price
         self._refresh = refresh
+        self._claim = claim
         self.used = Usage(cost_usd=0.0)
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""
         rooms = [self._room_under(cap, input_tokens) for cap in self._caps]
         return min(rooms) if rooms else None
+
+    async def reserve(self, input_tokens: int) -> int | None:
+        """As `room`, and claims it: whoever claims at the same moment is seen, by both."""
+        room = self.room(input_tokens)
+        if room is None or self._claim is None:
+            return room
+        granted = Usage(input_tokens=input_tokens, output_tokens=min(room, _GRANT))
+        cost = self._price.of(granted) if self._price else 0.0
+        await self._claim(msgspec.structs.replace(granted, cost_usd=cost))
+        return min(granted.output_tokens, self.room(input_tokens) or 0)
 
     def spend(self, usage: Usage | None) -> None:
         """Counts what a call took. A call that nobody counted comes through `guess`."""
@@ -115,8 +130,9 @@ class Budget:
 
     def _room_under(self, cap: Cap, input_tokens: int) -> int:
         if self._refresh:  # never less than before: what this turn spent may not be in the log yet
-            cap.used = max(cap.used, self._refresh(cap))
-        left = cap.limit - cap.used
+            used, cap.claimed = self._refresh(cap)
+            cap.used = max(cap.used, used)
+        left = cap.limit - cap.used - cap.claimed
         if cap.unit == "tokens":
             if left < input_tokens + _LEAST_OUTPUT:
                 raise cap.refused(input_tokens + _LEAST_OUTPUT)

@@ -113,7 +113,7 @@ class NativeRuntime:
     async def _ask(self, turn: Turn) -> AssistantMessage:
         """One model call, streamed to whoever watches."""
         turn.partial = []
-        async with aclosing(self._model.stream(self._request(turn))) as stream:  # type: ignore[type-var]
+        async with aclosing(self._model.stream(await self._request(turn))) as stream:  # type: ignore[type-var]
             async for event in stream:
                 match event:
                     case TextDelta(text=text):
@@ -133,7 +133,7 @@ class NativeRuntime:
                         return with_unique_ids(message)
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
-    def _request(self, turn: Turn) -> ModelRequest:
+    async def _request(self, turn: Turn) -> ModelRequest:
         prompt = turn.history.prompt
         request = ModelRequest(
             system=prompt.system if prompt else (),
@@ -141,7 +141,7 @@ class NativeRuntime:
             tools=prompt.tools if prompt else (),
             cache_key=turn.session,
         )
-        room = turn.budget.room(request_tokens(request))
+        room = await turn.budget.reserve(request_tokens(request))
         limits = [limit for limit in (room, self._max_output) if limit is not None]
         return msgspec.structs.replace(request, max_output_tokens=min(limits, default=None))
 

@@ -49,8 +49,10 @@ def glance(path: Path) -> apsw.Connection:
 
 def has_wal(path: Path) -> bool:
     """Whether a part of the database is in its write-ahead log."""
-    wal = path.with_name(f"{path.name}-wal")
-    return wal.is_file() and wal.stat().st_size > 0
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def patience(path: Path, timeout: float) -> Callable[[int], bool]:

@@ -88,7 +88,7 @@ def require(connection: apsw.Connection, lease: Lease) -> None:
 
 def is_live(lease: Lease, now: float) -> bool:
     """Whether somebody still runs the session."""
-    return lease.expires > now and not _is_gone(lease.owner)
+    return lease.expires > now and not is_gone(lease.owner)
 
 
 def this_process() -> str:
@@ -101,7 +101,7 @@ def _find(connection: apsw.Connection, session: str) -> Lease | None:
     return Lease(*columns) if columns else None
 
 
-def _is_gone(owner: str) -> bool:
+def is_gone(owner: str) -> bool:
     """True only when the owner is a process of this machine that has certainly ended."""
     host, pid, birth = ["", "", "", *owner.rsplit(":", 2)][-3:]
     return host == socket.gethostname() and pid.isdigit() and _birth(int(pid)) != birth

@@ -71,5 +71,18 @@ CREATE TABLE search_progress (indexed INTEGER NOT NULL);  -- events.id up to whi
 INSERT INTO search_progress VALUES (0);
 """
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS,)
+CLAIMS = """
+CREATE TABLE claims (
+  session  TEXT NOT NULL,
+  owner    TEXT NOT NULL,       -- the process, as in leases
+  day      TEXT NOT NULL,
+  tokens   INTEGER NOT NULL,    -- the most that the call under way can use
+  cost_usd REAL NOT NULL,
+  expires  REAL NOT NULL,
+  PRIMARY KEY (session, owner)
+) WITHOUT ROWID;
+CREATE INDEX usage_by_day ON usage (day);
+"""
+
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS)
 """Step n brings a file of version n to version n + 1; a new file runs them all."""

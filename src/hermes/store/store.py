@@ -9,6 +9,7 @@ from typing import Self
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreError
 from hermes.store.check import Report, check
+from hermes.store.claims import Claims
 from hermes.store.connection import suspect, suspicion
 from hermes.store.database import Database
 from hermes.store.file import State, companions, create, inspect, migrate
@@ -35,6 +36,7 @@ class Store:
         self.recovery = recovery
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
+        self.claims = Claims(database, clock)
         self.sessions = Sessions(database, clock)
         self.search = Search(database)
         self.transfer = Transfer(database, self.log, clock)

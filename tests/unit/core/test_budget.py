@@ -93,7 +93,7 @@ def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(limit: int, inp
 
 def test_what_is_used_is_looked_up_before_each_call() -> None:
     elsewhere = [100.0]
-    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: elsewhere[0])
+    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: (elsewhere[0], 0.0))
     assert budget.room(10) == 890
     elsewhere[0] = 990
     with pytest.raises(BudgetSpent, match="10 of 1,000 are left"):
@@ -101,7 +101,7 @@ def test_what_is_used_is_looked_up_before_each_call() -> None:
 
 
 def test_what_this_turn_spent_counts_before_the_log_has_it() -> None:
-    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: 100.0)
+    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: (100.0, 0.0))
     budget.room(10)
     budget.spend(Usage(input_tokens=500))
     assert budget.room(10) == 390
