@@ -95,7 +95,10 @@ async def test_what_is_no_text_is_described(desk: Desk) -> None:
         await desk.read("latin")
         == "[latin: lines 1-1 of 1; not UTF-8, some bytes are shown as \ufffd]\ncaf\ufffd au lait"
     )
-    await fails(desk.edit("latin", "au", "ohne"), "not UTF-8", "Nothing was changed")
+    await fails(desk.edit("latin", "au", "\xe0"), "not UTF-8, so only ASCII", "Nothing was changed")
+    await desk.edit("latin", "au", "ohne")
+    assert (desk.folder / "latin").read_bytes() == "caf\xe9 ohne lait".encode("latin-1")
+    await fails(desk.edit("u16", "h", "H"), "NUL bytes", "Nothing was changed")
     os.mkfifo(desk.folder / "pipe")
     await fails(desk.read("pipe"), "not a regular file")
 
@@ -133,11 +136,10 @@ async def test_writing_keeps_the_mode_and_goes_through_links(desk: Desk) -> None
 async def test_an_edit_shows_its_diff(desk: Desk) -> None:
     (desk.folder / "a.py").write_text("def f():\n    return 1\n")
     assert await desk.edit("a.py", "return 1", "return 2") == (
-        "Edited a.py:\n@@ -1,3 +1,3 @@\n def f():\n-    return 1\n+    return 2\n "
+        "Edited a.py:\n@@ -1,2 +1,2 @@\n def f():\n-    return 1\n+    return 2"
     )
     assert await desk.edit("a.py", "f", "g", replace_all=True) == (
-        "Edited a.py, 2 places:\n@@ -1,3 +1,3 @@\n-def f():\n+deg f():\n     return 2\n \n"
-        "@@ -1,3 +1,3 @@\n-def f():\n+def g():\n     return 2\n "
+        "Edited a.py, 2 places:\n@@ -1,2 +1,2 @@\n-def f():\n+deg g():\n     return 2"
     )
 
 

@@ -1,9 +1,11 @@
 """Changes as a person and a model read them: short unified diffs."""
 
-from hermes.tools.edit import Edit, line_of
+from collections.abc import Iterator, Sequence
+
+from hermes.tools.edit import Edit, Replacement, line_of
 
 _CONTEXT = 3
-_HUNKS = 5
+_PLACES = 20
 _LINES = 80
 _WIDTH = 400
 _COMPARABLE = 4000
@@ -11,54 +13,91 @@ _COMPARABLE = 4000
 
 
 def edit_diff(edit: Edit) -> str:
-    """The hunks of an edit, without comparing the whole text."""
-    hunks: list[str] = []
+    """The hunks of an edit. Only what lies around each place is compared, however long the text is."""
+    lines: list[str] = []
     drift = 0
-    for replacement in edit.replacements[:_HUNKS]:
-        text = edit.before
-        start = text.rfind("\n", 0, replacement.start) + 1
-        end = text.find("\n", max(replacement.end - 1, start))
-        end = len(text) if end < 0 else end
-        old = text[start:end].split("\n")
-        new = (text[start : replacement.start] + replacement.new + text[replacement.end : end]).split("\n")
-        if replacement.end == end + 1:  # the line end went too, and came back with the new text or not at all
-            new = new[:-1] if new and not new[-1] else new
-        first = line_of(text, start)
-        before = text[:start].split("\n")[:-1][-_CONTEXT:] if start else []
-        after = text[end + 1 : end + 4 * _WIDTH].split("\n")[:_CONTEXT] if end < len(text) else []
-        hunks += _hunk(first, drift, (before, old, new, after))
+    groups = list(_groups(edit))
+    for group in groups[:_PLACES]:
+        start, end = _around(edit.before, group[0].start, group[-1].end)
+        old = _lines(edit.before[start:end])
+        new = _lines(_applied(edit.before, group, start, end))
+        first = line_of(edit.before, start)
+        lines += _hunks(old, new, first, first + drift)
         drift += len(new) - len(old)
-    if edit.replacements[_HUNKS:]:
-        hunks.append(f"... and {len(edit.replacements) - _HUNKS} more places")
-    return _capped(hunks)
-
-
-def _hunk(first: int, drift: int, parts: tuple[list[str], list[str], list[str], list[str]]) -> list[str]:
-    before, old, new, after = parts
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - same and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    before = [*before, *old[:same]][-_CONTEXT:]
-    after = [*old[len(old) - tail :], *after][:_CONTEXT]
-    removed, added = old[same : len(old) - tail], new[same : len(new) - tail]
-    line = first + same - len(before)
-    around = len(before) + len(after)
-    head = f"@@ -{line},{around + len(removed)} +{line + drift},{around + len(added)} @@"
-    marked = ((" ", before), ("-", removed), ("+", added), (" ", after))
-    return [head, *(mark + text.removesuffix("\r") for mark, texts in marked for text in texts)]
+    if groups and not lines:
+        return "(only line ends differ)"
+    if groups[_PLACES:]:
+        lines.append(f"... and {len(groups) - _PLACES} more places")
+    return _capped(lines)
 
 
 def text_diff(before: str, after: str) -> str:
     """The difference of two texts; sizes only, when they are long."""
-    from difflib import unified_diff
-
-    old, new = before.split("\n"), after.split("\n")
+    old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _COMPARABLE:
         return f"({len(old):,} lines become {len(new):,})"
-    return _capped(list(unified_diff(old, new, lineterm="", n=_CONTEXT))[2:])
+    return _capped(list(_hunks(old, new, 1, 1)))
+
+
+def _groups(edit: Edit) -> Iterator[list[Replacement]]:
+    """Replacements that share lines around them, together."""
+    group: list[Replacement] = []
+    for replacement in edit.replacements:
+        if group:
+            between = edit.before.count("\n", group[-1].end, replacement.start)
+            if between > 2 * _CONTEXT:
+                yield group
+                group = []
+        group.append(replacement)
+    if group:
+        yield group
+
+
+def _around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Whole lines from some before a place to some after it."""
+    for _ in range(_CONTEXT + 1):
+        start = text.rfind("\n", 0, max(0, start - 1)) + 1 if start else 0
+    for _ in range(_CONTEXT + 1):
+        found = text.find("\n", end)
+        end = len(text) if found < 0 else found + 1
+    return start, end
+
+
+def _applied(text: str, group: Sequence[Replacement], start: int, end: int) -> str:
+    pieces: list[str] = []
+    for replacement in group:
+        pieces += text[start : replacement.start], replacement.new
+        start = replacement.end
+    return "".join([*pieces, text[start:end]])
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text; what follows the last line end is none."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _hunks(old: list[str], new: list[str], first: int, first_new: int) -> Iterator[str]:
+    from difflib import SequenceMatcher
+
+    if len(old) + len(new) > _COMPARABLE:
+        old, new = old[:_LINES], new[:_LINES]
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        start, end = group[0], group[-1]
+        yield f"@@ -{_range(first, start[1], end[2])} +{_range(first_new, start[3], end[4])} @@"
+        for kind, one, two, three, four in group:
+            if kind == "equal":
+                yield from (f" {line}" for line in old[one:two])
+            else:
+                yield from (f"-{line}" for line in old[one:two])
+                yield from (f"+{line}" for line in new[three:four])
+
+
+def _range(first: int, start: int, end: int) -> str:
+    count = end - start
+    return f"{first + start - (count == 0)},{count}"
 
 
 def _capped(lines: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Finding the one place an edit means, and what it makes of the text. Pure.
 
-The text is looked for exactly; then line by line without trailing whitespace; then with all its lines indented more or
-less by the same amount. Two places that fit are an error, unless all are to be replaced.
+The text is looked for exactly; then line by line without trailing whitespace; then with all its lines indented in
+another way, but all in the same. Two places that fit are an error, unless all are to be replaced.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from hermes.errors import ToolFailed
+from hermes.tools.indent import reindent
+from hermes.tools.nearest import nearest
 
 _NOTHING = "Nothing was changed."
 
@@ -57,8 +59,8 @@ def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Ed
         if found:
             return Edit(text, _chosen(text, found, replace_all=replace_all), how)
     raise ToolFailed(
-        f"old_text was not found.{_nearest(lines, old)}",
-        hint=f"{_NOTHING} Read the file again and copy the text exactly.",
+        f"old_text was not found.{nearest(lines.lines, old.split(chr(10)))}",
+        hint=f"{_NOTHING} Copy the text exactly as it is in the file; read it again if need be.",
     )
 
 
@@ -78,13 +80,17 @@ class _Lines:
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
-    def span(self, first: int, count: int, *, with_end: bool) -> tuple[int, int]:
-        """From the start of a line to the end of the last, a carriage return left out unless the line end is in."""
+    def replacement(self, first: int, count: int, new: str, *, with_end: bool) -> Replacement:
+        """New text for some lines, with line ends like theirs; `with_end`: the end of the last one goes too."""
         last = first + count - 1
         end = self.starts[last] + len(self.lines[last])
         if with_end:
-            return self.starts[first], min(end + 1, len(self.text))
-        return self.starts[first], end - self.lines[last].endswith("\r")
+            end = min(end + 1, len(self.text))
+        else:
+            end -= self.lines[last].endswith("\r")
+        if all(line.endswith("\r") for line in self.lines[first : last + 1]):
+            new = new.replace("\r\n", "\n").replace("\n", "\r\n")
+        return Replacement(self.starts[first], end, new)
 
 
 def _occurrences(text: str, old: str) -> Iterator[int]:
@@ -119,14 +125,14 @@ def _forgiving(lines: _Lines, old: str, new: str) -> Iterator[tuple[str, list[Re
     same = [first for first in _windows(lines, wanted) if lines.bare[first : first + count] == wanted]
     yield (
         "trailing whitespace differed",
-        [Replacement(*lines.span(first, count, with_end=with_end), new) for first in same],
+        [lines.replacement(first, count, new, with_end=with_end) for first in same],
     )
     found: list[Replacement] = []
     for first in _windows(lines, wanted):
-        shift = _shift(wanted, lines.bare[first : first + count])
-        moved = None if shift is None else _shifted(new, *shift)
+        indent = reindent(wanted, lines.bare[first : first + count])
+        moved = None if indent is None else indent.text(new.split("\n"))
         if moved is not None:
-            found.append(Replacement(*lines.span(first, count, with_end=with_end), moved))
+            found.append(lines.replacement(first, count, "\n".join(moved), with_end=with_end))
     yield "indentation differed", found
 
 
@@ -137,31 +143,3 @@ def _windows(lines: _Lines, wanted: list[str]) -> Iterator[int]:
     for first in range(len(lines.bare) - len(wanted) + 1):
         if lines.bare[first + offset].endswith(key):
             yield first
-
-
-def _shift(wanted: list[str], actual: list[str]) -> tuple[str, str] | None:
-    """What to take from and add to the indentation of every wanted line to get the actual ones, if one answer fits."""
-    shifts: set[tuple[str, str]] = set()
-    for want, have in zip(wanted, actual, strict=True):
-        if want.lstrip() != have.lstrip():
-            return None
-        if want:
-            more, less = len(have) - len(want), len(want) - len(have)
-            shifts.add((want[: max(0, less)], have[: max(0, more)]))
-    taken, added = next(iter(shifts))
-    fits = all((added + want[len(taken) :]) == have for want, have in zip(wanted, actual, strict=True) if want)
-    return (taken, added) if len(shifts) == 1 and fits else None
-
-
-def _shifted(new: str, taken: str, added: str) -> str | None:
-    lines = new.split("\n")
-    if any(line.strip() and not line.startswith(taken) for line in lines):
-        return None
-    return "\n".join(added + line[len(taken) :] if line.strip() else line for line in lines)
-
-
-def _nearest(lines: _Lines, old: str) -> str:
-    """Where its longest line is, if it is somewhere."""
-    longest = max(old.split("\n"), key=lambda line: len(line.strip())).strip()
-    places = [number for number, line in enumerate(lines.bare, 1) if longest and longest in line]
-    return f" Its line {longest[:80]!r} is line {places[0]} of the file." if len(places) == 1 else ""

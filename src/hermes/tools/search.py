@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.tools.content import unreadable
 from hermes.tools.escapes import clean
-from hermes.tools.files import unreadable
 from hermes.tools.ripgrep import Match, NotSearched, ripgrep_matches
 from hermes.tools.sensitive import Guard
 from hermes.tools.tool import resolved, tool

@@ -6,15 +6,16 @@
         return str(len(resolved(path, context.cwd).read_text().split()))
 
 A synchronous function runs in a thread. On a class, the decorated method of an instance is a tool with that state.
+`paths` names the parameters that are paths; when the paths are inside other text, it is a function that finds them.
 """
 
 import asyncio
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_type_hints, overload
+from typing import Any, TypeAlias, get_type_hints, overload
 
 import msgspec
 
@@ -26,6 +27,9 @@ from hermes.schema.tools import ToolResult, ToolSpec
 _NOISE = ("$defs", "title", "additionalProperties")
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 
+PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
+"""Finds the paths in a call's arguments, as the model wrote them. Arguments can be anything; it never raises."""
+
 
 class Signature(msgspec.Struct, frozen=True):
     """What is known of the function behind a tool."""
@@ -33,7 +37,7 @@ class Signature(msgspec.Struct, frozen=True):
     function: Callable[..., Any]
     form: type[msgspec.Struct]
     """The arguments, as a type."""
-    path_names: tuple[str, ...]
+    paths_of: PathsOf
     context_name: str
     is_async: bool
 
@@ -57,10 +61,8 @@ class FunctionTool:
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         """The paths among the arguments, absolute: as written, and where links lead if that is elsewhere."""
         found: dict[Path, None] = {}
-        for name in self._signature.path_names:
-            value = arguments.get(name, _default(self._signature.form, name))
-            if isinstance(value, str):
-                found |= dict.fromkeys(spellings(value, cwd))
+        for path in self._signature.paths_of(arguments):
+            found |= dict.fromkeys(spellings(path, cwd))
         return tuple(found)
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -87,8 +89,10 @@ class FunctionTool:
             raise ToolFailed(f"{self.spec.name}: {what}.", hint="Nothing was done.") from error
 
 
-def tool(name: str, *, effect: Effect, paths: tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], FunctionTool]:
-    """Makes a tool of a function. `paths` names the parameters that are paths."""
+def tool(
+    name: str, *, effect: Effect, paths: tuple[str, ...] | PathsOf = ()
+) -> Callable[[Callable[..., Any]], FunctionTool]:
+    """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments."""
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         hints = get_type_hints(function, include_extras=True)
@@ -105,7 +109,8 @@ def tool(name: str, *, effect: Effect, paths: tuple[str, ...] = ()) -> Callable[
         description = " ".join((function.__doc__ or "").split())
         spec = ToolSpec(name=name, description=description, parameters=schema_of(form))
         is_async = inspect.iscoroutinefunction(function)
-        return FunctionTool(spec, effect, Signature(function, form, paths, context_name, is_async))
+        paths_of = _named(form, paths) if isinstance(paths, tuple) else paths
+        return FunctionTool(spec, effect, Signature(function, form, paths_of, context_name, is_async))
 
     return make
 
@@ -163,8 +168,12 @@ def _expanded(path: str) -> Path:
         return Path(path)
 
 
-def _default(form: type[msgspec.Struct], name: str) -> object:
-    for field in msgspec.structs.fields(form):
-        if field.name == name:
-            return field.default
-    return None
+def _named(form: type[msgspec.Struct], names: tuple[str, ...]) -> PathsOf:
+    """The values of the parameters by those names, or their defaults."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(form)}
+
+    def paths_of(arguments: Mapping[str, Any]) -> Iterable[str]:
+        values = (arguments.get(name, defaults.get(name)) for name in names)
+        return [value for value in values if isinstance(value, str)]
+
+    return paths_of

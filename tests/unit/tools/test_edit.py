@@ -48,7 +48,7 @@ def test_an_edit_finds_its_place(text: str, old: str, new: str, after: str, how:
         (" a\n  b\n   a\n    b\n", "a\n b\n", "fits 2 places"),
         ("a\n", "c", "not found"),
         ("  a\n b\n", "a\nb\nc", "not found"),
-        ("some(thing)\n", "x\nsome(thing)\ny", "'some(thing)' is line 1"),
+        ("some(thing)\n", "x\nsome(thing)\ny", "nearest text in the file is:\n1: some(thing)\n"),
         ("a", "", "empty"),
     ],
 )
@@ -114,10 +114,10 @@ def test_a_diff_shows_the_lines_around() -> None:
     assert edit_diff(plan_edit(text, "line 5\n", "five\nfive and a half\n")) == (
         "@@ -2,7 +2,8 @@\n line 2\n line 3\n line 4\n-line 5\n+five\n+five and a half\n line 6\n line 7\n line 8"
     )
-    assert edit_diff(plan_edit(text, "line 9\n", "")) == "@@ -6,5 +6,4 @@\n line 6\n line 7\n line 8\n-line 9\n "
+    assert edit_diff(plan_edit(text, "line 9\n", "")) == "@@ -6,4 +6,3 @@\n line 6\n line 7\n line 8\n-line 9"
     assert edit_diff(plan_edit("one word here", "word", "thing")) == "@@ -1,1 +1,1 @@\n-one word here\n+one thing here"
 
 
 def test_long_texts_are_not_compared() -> None:
-    assert text_diff("a\n" * 3000, "b\n" * 3000) == "(3,001 lines become 3,001)"
+    assert text_diff("a\n" * 3000, "b\n" * 3000) == "(3,000 lines become 3,000)"
     assert text_diff("a\nb", "a\nc") == "@@ -1,2 +1,2 @@\n a\n-b\n+c"

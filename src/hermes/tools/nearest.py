@@ -1,0 +1,57 @@
+"""What in a file is nearest to text that was not found in it, so that an error can show it. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+_SHOWN = 8
+_WIDTH = 160
+_COMPARED = 5000
+"""Lines of a file that are compared one by one when no line is the same."""
+_COMMON = 50
+"""A line that occurs more often says nothing about a place."""
+
+
+def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
+    """A sentence with the nearest lines and their numbers; empty when nothing is near."""
+    lines = lines[:-1] if lines and not lines[-1] else lines  # what follows the last line end is no line
+    wanted = wanted[:-1] if len(wanted) > 1 and not wanted[-1].strip() else wanted
+    first = _place(lines, wanted)
+    if first is None:
+        return ""
+    last = min(first + min(len(wanted), _SHOWN), len(lines))
+    shown = [f"{number + 1}: {lines[number].rstrip()[:_WIDTH]}" for number in range(first, last)]
+    return "\nThe nearest text in the file is:\n" + "\n".join(shown) + "\n"
+
+
+def _place(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Where the wanted lines would begin: where most of them are, else where one like the longest is."""
+    places: dict[str, list[int]] = {}
+    sought = {line.strip() for line in wanted if line.strip()}
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        if bare in sought:
+            places.setdefault(bare, []).append(number)
+    votes: Counter[int] = Counter()
+    for index, line in enumerate(wanted):
+        found = places.get(line.strip(), [])
+        if len(found) <= _COMMON:
+            for number in found:
+                votes[max(0, number - index)] += len(line.strip())
+    if votes:
+        return max(votes, key=lambda place: (votes[place], -place))
+    return _alike(lines, wanted)
+
+
+def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    from difflib import get_close_matches
+
+    index = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=0)
+    longest = wanted[index].strip()[:_WIDTH] if wanted else ""
+    if len(longest) < 3:
+        return None
+    bare = [line.strip()[:_WIDTH] for line in lines[:_COMPARED]]
+    inside = [number for number, line in enumerate(lines) if longest in line]
+    if inside:
+        return max(0, inside[0] - index)
+    close = get_close_matches(longest, bare, 1, 0.6)
+    return max(0, bare.index(close[0]) - index) if close else None
