@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,90 @@ async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(tmp_path: Path)
         ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
         assert ends == ["crashed", "done"]
         assert not desk.tool.running.is_set()
+
+
+def _crash_while_asking(desk: Desktop, *, expires: float = 0.0) -> str:
+    """A session whose process ended while a call waited for approval and another ran."""
+    session = desk.begin()
+    calls = tuple(ToolCall(id=name, name="wait", arguments="{}") for name in "ab")
+    desk.app.record(
+        session,
+        UserMessage(text="go"),
+        SessionPrompted(system=("x",)),
+        TurnStarted(inputs=(2,)),
+        AssistantMessage(tool_calls=calls),
+        ToolStarted(call_id="a", name="wait", arguments="{}"),
+        ToolStarted(call_id="b", name="wait", arguments="{}"),
+        ApprovalRequested(call_id="b", name="wait", arguments="{}", summary="wait", expires=expires),
+        turn="old",
+    )
+    return session
+
+
+async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_then_runs(tmp_path: Path) -> None:
+    model = ScriptedModel("all done", "and you?")
+    async with desktop(tmp_path, model, "ask") as desk:
+        session = _crash_while_asking(desk)
+        with desk.desk.attached("test"):
+            asked = _on(desk.bus, "agent.approval.requested")
+            desk.tool.go.set()
+            await desk.service.submit(session, "still there?")
+            assert (await asked)["call_id"] == "b"
+            assert [request.call_id for request in await desk.service.pending(session)] == ["b"]
+            assert await desk.service.answer(session, "b", "once", by="test")
+            await desk.service.idle(session)
+        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        assert results["a"].startswith("Outcome unknown")
+        assert results["b"] == "waited"
+        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        assert ends == ["crashed", "done", "done"]
+        roles = [message.role for message in model.requests[-1].messages]
+        assert roles == ["user", "assistant", "tool", "tool", "assistant", "user"]
+
+
+@pytest.mark.parametrize(("attached", "expires"), [(False, 0.0), (True, 1.0)])
+async def test_a_request_that_nobody_can_answer_any_more_is_closed_as_refused(
+    tmp_path: Path, attached: bool, expires: float
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("I see"), "ask") as desk:
+        session = _crash_while_asking(desk, expires=expires)
+        with desk.desk.attached("test") if attached else nullcontext():
+            await desk.service.submit(session, "still there?")
+            await desk.service.idle(session)
+        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        assert results["b"] == "Not run: it was not approved."
+        assert not desk.tool.running.is_set()
+
+
+async def test_a_request_that_nobody_answers_expires_and_the_log_says_so(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "too bad"), "ask") as desk:
+        desk.desk.patience = 0.05
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            await desk.service.submit(session, "one")
+            await desk.service.idle(session)
+        answers = [event for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
+        assert [(answer.answer, answer.by) for answer in answers] == [("deny", "expired")]
+        assert not desk.tool.running.is_set()
+
+
+async def test_an_answer_for_the_session_is_remembered_after_a_restart(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "once"), "ask") as desk:
+        desk.tool.go.set()
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            assert await desk.service.answer(session, (await asked)["call_id"], "session", by="test")
+            await desk.service.idle(session)
+    async with desktop(tmp_path, ScriptedModel(WAIT, "twice"), "ask") as desk:
+        desk.tool.go.set()
+        with desk.desk.attached("test"):
+            await desk.service.submit(session, "two")
+            await desk.service.idle(session)
+        answers = [event.by for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
+        assert answers == ["test", "remembered"]
+        assert desk.tool.running.is_set()
 
 
 async def test_a_session_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:

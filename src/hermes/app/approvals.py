@@ -102,12 +102,11 @@ class SessionApprovals:
             nobody = msgspec.structs.replace(no, by="nobody")
             await self._journal.record(request, nobody)
             return nobody
-        if not request.expires:
-            request = msgspec.structs.replace(request, expires=self._desk.end())
+        before = self._journal.history.asked_calls.get(request.call_id)  # by a process that ended since
+        request = msgspec.structs.replace(request, expires=before.expires if before else self._desk.end())
         place = self._desk.open(session, request)  # before anybody can see the question, and answer it
         try:
-            if request.call_id not in self._journal.history.asked_calls:
-                await self._journal.record(request)
+            await self._journal.record(request)
             async with asyncio.timeout(self._desk.left(request)):
                 return await asyncio.shield(place)
         except TimeoutError:

@@ -27,6 +27,7 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
+from hermes.schema.messages import ToolCall
 from hermes.store import Store
 from hermes.store.leases import TTL, Lease
 from hermes.store.row import Row
@@ -97,9 +98,10 @@ class Runner:
         self._journal = journal = self._read(lease)
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
-            await self._settle(journal)
-            while journal.history.waiting and not self._stopping:
-                await self._run_turn(journal)
+            carried = await self._settle(journal)
+            while (carried or journal.history.waiting) and not self._stopping:
+                await self._run_turn(journal, carried)
+                carried = ()
         finally:
             self._journal = None  # without a pause after the last look at what waits: nothing slips in between
             for helper in helpers:
@@ -130,16 +132,35 @@ class Runner:
         journal.load()
         return journal
 
-    async def _settle(self, journal: SessionJournal) -> None:
-        """The crash rule: a turn without an end is closed, and no call is run again."""
-        if not journal.history.open_turn:
-            return
-        journal.turn = journal.history.open_turn
-        results = journal.history.unfinished(_UNKNOWN)
-        detail = "the process ended in the middle of the turn; everything saved until then is here"
-        await journal.record(*results, TurnEnded(reason="crashed", detail=detail))
+    async def _settle(self, journal: SessionJournal) -> tuple[ToolCall, ...]:
+        """The crash rule: a turn without an end is closed, and no call is run again.
 
-    async def _run_turn(self, journal: SessionJournal) -> None:
+        A call that still waited for a person had not begun: it is returned, to be asked about once more.
+        """
+        history = journal.history
+        if not history.open_turn and not history.open_calls:
+            return ()
+        journal.turn = history.open_turn
+        carried = self._carried(history)
+        results = [result for result in history.unfinished(_UNKNOWN) if result.call_id not in carried]
+        detail = "the process ended in the middle of the turn; everything saved until then is here"
+        ended = [TurnEnded(reason="crashed", detail=detail)] if history.open_turn else []
+        await journal.record(*results, *ended)
+        return tuple(carried.values())
+
+    def _carried(self, history: History) -> dict[str, ToolCall]:
+        """Calls whose question is still open, if there is somebody to answer it."""
+        if not self._shop.desk.anybody:
+            return {}
+        asked = {call_id: request for call_id, request in history.asked_calls.items() if call_id in history.open_calls}
+        return {
+            call_id: history.open_calls[call_id]
+            for call_id, request in asked.items()
+            if self._shop.desk.left(request) != 0.0
+        }
+
+    async def _run_turn(self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()) -> None:
+        """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
         info = shop.store.sessions.find(self.session)
         cwd = Path(info.cwd or ".")
@@ -147,7 +168,8 @@ class Runner:
         runtime = shop.runtime(self.session, approvals)
         journal.turn = shop.ids.turn()
         opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
-        await journal.record(*opening, TurnStarted(inputs=tuple(journal.history.waiting), runtime=runtime.name))
+        inputs = () if carried else tuple(journal.history.waiting)
+        await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
         self._turn = Turn(
             id=journal.turn,
             session=self.session,
@@ -156,12 +178,17 @@ class Runner:
             history=journal.history,
             budget=shop.budget(self.session),
         )
+        self._turn.carried = carried
         if self._unwanted:
             self._turn.interrupt()
         try:
             ended = await self._to_the_end(runtime, self._turn)
         finally:
             self._turn, self._unwanted = None, False
+        await self._close(journal, ended)
+
+    async def _close(self, journal: SessionJournal, ended: TurnEnded) -> None:
+        shop = self._shop
         await journal.flush()
         untitled = not shop.store.sessions.find(self.session).title
         titled = [SessionTitled(title=first_words(journal.history), by="hermes")] if untitled else []

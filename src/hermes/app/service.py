@@ -81,10 +81,12 @@ class SessionService:
     async def _settle(self, session: str, answered: ApprovalAnswered | QuestionAnswered) -> bool:
         place = self._shop.desk.claim(session, answered.call_id)
         if place is None:
+            elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
             waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
-            if waiting:  # in another process, which reads the log
-                await self._record(session, answered)
-            return waiting
+            if not elsewhere or not waiting:
+                return False
+            await self._record(session, answered)  # the process that waits reads the log
+            return True
         if place.done():
             return False
         try:

@@ -26,7 +26,7 @@ from hermes.schema.events import (
     TurnEnd,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.messages import AssistantMessage, ToolCall, UserMessage
 from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, TextDelta, ToolCallStarted
 from hermes.schema.model import ReasoningDelta as Thought
 
@@ -52,8 +52,15 @@ class Turn:
         self.journal = journal
         self.history = history
         self.budget = budget
+        self.carried: tuple[ToolCall, ...] = ()
+        """Calls of an earlier turn that still wait for a person; they come first."""
         self.interrupted = asyncio.Event()
         self.partial: list[str] = []
+
+    @property
+    def place(self) -> Place:
+        """Where its calls run."""
+        return Place(self.journal, self.session, self.id, self.cwd)
 
     def interrupt(self) -> None:
         """Ends the turn as soon as possible; what was streamed is kept."""
@@ -91,6 +98,8 @@ class NativeRuntime:
 
     async def _work(self, turn: Turn) -> TurnEnded:
         judge = Judge()
+        if turn.carried:
+            await self._calls.run(turn.place, self._calls.prepare(turn.carried), ())
         for _ in range(self._max_steps):
             await _take_steers(turn)
             try:
@@ -148,7 +157,7 @@ class NativeRuntime:
     async def _run_calls(self, turn: Turn, message: AssistantMessage, judge: Judge) -> Verdict:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
-        await self._calls.run(Place(turn.journal, turn.session, turn.id, turn.cwd), prepared, (message,))
+        await self._calls.run(turn.place, prepared, (message,))
         unusable = [item for item in prepared if isinstance(item, Unusable)]
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):
