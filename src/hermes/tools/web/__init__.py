@@ -1,0 +1,77 @@
+"""The web: `web_fetch` reads a page, `web_search` finds some. `gate` decides what may be reached.
+
+Only the tools' schemas are here. What does the work is loaded at the first call, so that starting up does not wait.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from hermes.core.ports import Tool, ToolContext
+from hermes.schema.tools import ToolResult
+from hermes.settings.secrets import Secrets
+from hermes.settings.sections import Web
+from hermes.tools.output import OutputFolder
+from hermes.tools.tool import tool
+
+if TYPE_CHECKING:
+    from hermes.tools.web.fetch import PageReader
+    from hermes.tools.web.gate import Resolver
+    from hermes.tools.web.search import Searcher
+
+__all__ = ["WebTools", "web_tools"]
+
+
+class WebTools:
+    """The two tools, and what they need."""
+
+    def __init__(
+        self,
+        settings: Web,
+        secrets: Secrets,
+        folder: OutputFolder,
+        environment: Mapping[str, str],
+        resolver: "Resolver | None" = None,
+    ) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._folder = folder
+        self._environment = environment
+        self._resolver = resolver
+
+    @tool("web_search", effect="network")
+    async def web_search(
+        self,
+        context: ToolContext,
+        query: Annotated[str, Meta(min_length=1, max_length=400)],
+        count: Annotated[int, Meta(ge=1, le=20)] = 8,
+    ) -> ToolResult:
+        """Searches the web: titles, addresses, excerpts. Read a page with web_fetch."""
+        return await self._searcher.search(context, query, count)
+
+    @tool("web_fetch", effect="network")
+    async def web_fetch(
+        self, context: ToolContext, url: Annotated[str, Meta(description="http(s) address.")]
+    ) -> ToolResult:
+        """Fetches a public web page as Markdown; also JSON, feeds, text and pictures. Runs no scripts."""
+        return await self._reader.read(context, url)
+
+    @cached_property
+    def _searcher(self) -> "Searcher":
+        from hermes.tools.web.build import build_searcher
+
+        return build_searcher(self._settings, self._secrets, self._environment, self._resolver)
+
+    @cached_property
+    def _reader(self) -> "PageReader":
+        from hermes.tools.web.build import build_reader
+
+        return build_reader(self._settings, self._folder, self._environment, self._resolver)
+
+
+def web_tools(settings: Web, secrets: Secrets, folder: OutputFolder, environment: Mapping[str, str]) -> list[Tool]:
+    """The web tools. Nothing is contacted before the first call."""
+    tools = WebTools(settings, secrets, folder, environment)
+    return [tools.web_search, tools.web_fetch]

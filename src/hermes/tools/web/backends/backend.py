@@ -1,0 +1,68 @@
+"""What a search service is to us, and how its answers are read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from hermes.errors import ToolFailed
+from hermes.tools.web.client import Answer, Request, WebClient
+from hermes.tools.web.markdown import render
+from hermes.tools.web.page import read_page
+
+T = TypeVar("T")
+
+_REASONS = {
+    401: "The key is not accepted.",
+    402: "The account has no credit left.",
+    403: "It refuses this request.",
+    429: "It has been asked too often.",
+}
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One result."""
+
+    title: str
+    url: str
+    excerpt: str = ""
+    date: str = ""
+
+
+class Backend(Protocol):
+    """A search service. Raises ToolFailed with why it did not answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: str, count: int) -> Sequence[Hit]: ...
+
+
+async def ask(client: WebClient, request: Request, kind: type[T]) -> T:
+    """The JSON answer to a request, as `kind`. A redirect is not followed: it would carry the key elsewhere."""
+    answer = checked(await client.fetch(msgspec.structs.replace(request, redirects=False)))
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise ToolFailed("It answered something else than results.") from error
+
+
+def posted(url: str, headers: Mapping[str, str], body: Mapping[str, object]) -> Request:
+    """A request with a JSON body."""
+    return Request(
+        url=url,
+        headers={"Content-Type": "application/json", "Accept": "application/json", **headers},
+        body=msgspec.json.encode(body),
+    )
+
+
+def checked(answer: Answer) -> Answer:
+    """The answer, if it is one."""
+    if answer.status != 200:
+        raise ToolFailed(_REASONS.get(answer.status, f"It answered {answer.phrase}."))
+    return answer
+
+
+def plain(markup: str) -> str:
+    """Text without the tags that services put around the words that matched."""
+    return render(read_page(markup, "")).replace("**", "")

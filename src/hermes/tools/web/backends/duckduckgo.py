@@ -1,0 +1,86 @@
+"""DuckDuckGo's page for browsers without scripts: needs no key, and may ask whether one is a robot."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from hermes.errors import ToolFailed
+from hermes.tools.web.backends.backend import Hit, checked
+from hermes.tools.web.charset import decode
+from hermes.tools.web.client import Request, WebClient
+from hermes.tools.web.html import Tag, Token, tokens
+
+_ADDRESS = "https://html.duckduckgo.com"
+_ROBOT = ("anomaly-modal", "anomaly.js", "challenge-form")
+_NO_RESULTS = ("no-results", "result--no-result")
+
+
+class DuckDuckGo:
+    """Reads the result page."""
+
+    name = "DuckDuckGo"
+
+    def __init__(self, client: WebClient, address: str = _ADDRESS) -> None:
+        self._client = client
+        self._address = address
+
+    async def search(self, query: str, count: int) -> Sequence[Hit]:
+        """The results of the first page."""
+        request = Request(
+            url=f"{self._address}/html/",
+            headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"},
+            body=urlencode({"q": query}).encode(),
+        )
+        answer = await self._client.fetch(request)
+        page = decode(answer.body, answer.headers.get("content-type", ""))
+        if answer.status in (202, 403, 418, 429) or any(mark in page for mark in _ROBOT):
+            raise ToolFailed(
+                "It asks whether we are a robot.",
+                hint="The user can set a search service with a key: hermes config set BRAVE_API_KEY.",
+            )
+        checked(answer)
+        hits = list(_hits(list(tokens(page))))
+        if not hits and not any(mark in page for mark in _NO_RESULTS):
+            raise ToolFailed("Its result page can't be read any more.")
+        return hits[:count]
+
+
+def _hits(found: Sequence[Token]) -> Iterator[Hit]:
+    title, url = "", ""
+    for index, token in enumerate(found):
+        if not isinstance(token, Tag) or token.closing:
+            continue
+        classes = token.attributes.get("class", "").split()
+        if "result__a" in classes:
+            if url:
+                yield Hit(title, url)
+            title, url = _inside(found, index), _target(token.attributes.get("href", ""))
+        elif "result__snippet" in classes and url:
+            yield Hit(title, url, _inside(found, index))
+            title, url = "", ""
+    if url:
+        yield Hit(title, url)
+
+
+def _inside(found: Sequence[Token], start: int) -> str:
+    """The text of the element that begins at `start`."""
+    opening = found[start]
+    words: list[str] = []
+    for token in islice(found, start + 1, None):
+        if isinstance(token, str):
+            words.append(token)
+        elif isinstance(opening, Tag) and token.closing and token.name == opening.name:
+            break
+    return "".join(words)
+
+
+def _target(href: str) -> str:
+    """Where a result leads: its link goes through a redirect that names the target. Advertisements lead nowhere."""
+    try:
+        parts = urlsplit(f"https:{href}" if href.startswith("//") else href)
+        target = parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else href
+        leads = urlsplit(target)
+    except ValueError:
+        return ""
+    is_advertisement = leads.path == "/y.js" or "ad_domain=" in leads.query
+    return target if leads.scheme in ("http", "https") and not is_advertisement else ""

@@ -1,0 +1,56 @@
+"""Bytes to text: what the page says of its charset, unless the bytes say otherwise."""
+
+import codecs
+import re
+
+# Charsets of the web. Python knows others that are not charsets (base64, zip), or that hide markup (UTF-7).
+_KNOWN = """
+    ascii utf-8 utf-8-sig utf-16 utf-16-le utf-16-be iso8859-1 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6
+    iso8859-7 iso8859-8 iso8859-9 iso8859-10 iso8859-13 iso8859-14 iso8859-15 iso8859-16 cp866 koi8-r koi8-u mac-roman
+    mac-cyrillic cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb2312 gbk gb18030 big5 big5hkscs
+    euc_jp iso2022_jp shift_jis cp932 euc_kr cp949
+"""
+_WIDER = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_IN_HEADER = r"(?i)charset\s*=\s*[\"']?([a-z0-9_.:-]{1,40})"
+_IN_PAGE = rb"(?i)<meta[^>]{0,300}charset\s{0,10}=\s{0,10}[\"']?([a-z0-9_.:-]{1,40})"
+_IN_XML = rb"(?i)^\s{0,100}<\?xml[^>]{0,200}encoding\s{0,10}=\s{0,10}[\"']([a-z0-9_.:-]{1,40})"
+_SEEN = 2048
+
+
+def decode(body: bytes, content_type: str = "") -> str:
+    """The text of a body. Never fails: what can't be decoded becomes a replacement character."""
+    for bom, name in _BOMS:
+        if body.startswith(bom):
+            return body[len(bom) :].decode(name, errors="replace")
+    declared = _declared(body, content_type)
+    if declared.startswith("utf-16"):
+        return body.decode(declared, errors="replace")
+    try:
+        return body.decode("utf-8")  # text in another charset is hardly ever valid UTF-8 by chance
+    except UnicodeDecodeError as error:
+        cut_at_end = error.end >= len(body) - 3 and error.start > len(body) - 4
+        if declared == "utf-8" or (not declared and cut_at_end):
+            return body.decode("utf-8", errors="replace")
+    return body.decode(declared or "cp1252", errors="replace")
+
+
+def _declared(body: bytes, content_type: str) -> str:
+    """The charset that the header or the page names, as Python calls it; empty if there is none we know."""
+    in_header = re.search(_IN_HEADER, content_type)
+    if in_header:
+        known = _known(in_header[1])
+        if known:
+            return known
+    start = body[:_SEEN]
+    found = re.search(_IN_XML, start) or re.search(_IN_PAGE, start)
+    known = _known(found[1].decode("ascii")) if found else ""
+    return "utf-8" if known.startswith("utf-16") else known  # a page whose own tag could be read is not UTF-16
+
+
+def _known(name: str) -> str:
+    try:
+        found = codecs.lookup(name.strip()).name
+    except LookupError:
+        return ""
+    return _WIDER.get(found, found) if found in _KNOWN.split() else ""

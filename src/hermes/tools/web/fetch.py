@@ -1,0 +1,89 @@
+"""What `web_fetch` does: one page of the web, as Markdown."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from hermes.core.ports import ToolContext
+from hermes.schema.messages import Image
+from hermes.schema.tools import ToolResult
+from hermes.tools.output import OutputFolder
+from hermes.tools.web.client import Answer, Request, WebClient
+from hermes.tools.web.content import PICTURES, Media, media_of, read_body
+
+_SHOWN = 24_000
+"""Characters of a page that are shown; the rest is in a file."""
+_LARGEST_PICTURE = 5 * 1024 * 1024
+_ACCEPT = (
+    "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5"
+)
+
+
+class PageReader:
+    """Fetches pages; what is too long to show is kept in `folder`."""
+
+    def __init__(self, client: WebClient, folder: OutputFolder) -> None:
+        self._client = client
+        self._folder = folder
+
+    async def read(self, context: ToolContext, url: str) -> ToolResult:
+        """The page at `url`. Raises ToolFailed when there is none."""
+        context.show(f"Fetching {url[:200]}\n")
+        answer = await self._client.fetch(Request(url=url, headers={"Accept": _ACCEPT}))
+        media = media_of(answer)
+        if media.kind == "image":
+            return self._picture(answer, media)
+        if media.kind == "binary":
+            return self._file(answer, media)
+        return await asyncio.to_thread(self._text, answer, media)
+
+    def _text(self, answer: Answer, media: Media) -> ToolResult:
+        reading = read_body(answer, media)
+        head = [f"# {reading.title}"] if reading.title and not reading.text.startswith(f"# {reading.title}") else []
+        shown, rest = self._shortened(reading.text)
+        notes = [*reading.notes, *rest]
+        if answer.status >= 400:
+            head = [f"The server answered {answer.phrase}.", *head]
+        text = "\n\n".join([*head, shown or "(nothing to read)", *(f"[{note}]" for note in notes)])
+        return ToolResult(text=text, ok=answer.status < 400, source=str(answer.place))
+
+    def _shortened(self, text: str) -> tuple[str, list[str]]:
+        """The first part of a text, and where the rest is."""
+        if len(text) <= _SHOWN:
+            return text, []
+        end = text.rfind("\n", _SHOWN // 2, _SHOWN)
+        end = _SHOWN if end < 0 else end
+        line = text.count("\n", 0, end) + 2
+        try:
+            path = self._keep(text.encode(errors="replace"), ".md")
+        except OSError as error:
+            return text[:end], [f"{len(text) - end:,} more characters could not be kept: {error.strerror}"]
+        return text[:end], [f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"]
+
+    def _picture(self, answer: Answer, media: Media) -> ToolResult:
+        source = str(answer.place)
+        size = f"{len(answer.body):,} bytes"
+        if answer.cut or len(answer.body) > _LARGEST_PICTURE:
+            return ToolResult(text=f"A picture ({media.type}), too large to look at.", ok=False, source=source)
+        path = self._keep(answer.body, PICTURES[media.type])
+        text = f"A picture ({media.type}, {size}), kept in {path}."
+        return ToolResult(
+            text=text, images=(Image(source=str(path), media_type=media.type),), ok=answer.status < 400, source=source
+        )
+
+    def _file(self, answer: Answer, media: Media) -> ToolResult:
+        """Something that is neither text nor picture: kept, if it is whole."""
+        source = str(answer.place)
+        what = f"This is {media.type} ({len(answer.body):,} bytes), which can't be shown as text."
+        if answer.cut:
+            return ToolResult(text=f"{what} It is larger than the limit and was not kept.", ok=False, source=source)
+        suffix = ".pdf" if media.type == "application/pdf" else ".bin"
+        path = self._keep(answer.body, suffix)
+        hint = " A program such as pdftotext can read it." if suffix == ".pdf" else ""
+        return ToolResult(text=f"{what} It is kept in {path}.{hint}", ok=answer.status < 400, source=source)
+
+    def _keep(self, data: bytes, suffix: str) -> Path:
+        path, handle = self._folder.create("web")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        return path.rename(path.with_suffix(suffix))

@@ -1,0 +1,94 @@
+"""HTML as a flat list of tags and texts, read once from left to right.
+
+The standard library's parser takes quadratic time for some pages; a page is written by strangers, so this one never
+does. It follows browsers where that matters: comments, scripts, attributes, text that only looks like a tag.
+"""
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+_TAG_NAME = re.compile(r"[a-zA-Z][^\s/>]{0,60}")
+_ATTRIBUTE = re.compile(r"[\s/]*([^\s/>=\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
+_MOST_ATTRIBUTES = 100
+_LONGEST_TAG = 100_000
+RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "plaintext"))
+"""Elements whose content is text up to their own end tag, whatever it looks like."""
+VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+)
+
+
+class Tag(msgspec.Struct, frozen=True):
+    """A start or end tag."""
+
+    name: str
+    closing: bool = False
+    attributes: Mapping[str, str] = {}
+
+
+Token: TypeAlias = Tag | str
+"""A tag, or text with its character references resolved."""
+
+
+def tokens(page: str) -> Iterator[Token]:
+    """Everything of a page but comments and declarations."""
+    position, length = 0, len(page)
+    while position < length:
+        start = page.find("<", position)
+        if start < 0:
+            yield html.unescape(page[position:])
+            return
+        if start > position:
+            yield html.unescape(page[position:start])
+        following = page[start + 1 : start + 2]
+        if following in ("!", "?"):
+            position = _after_comment(page, start)
+            continue
+        name = _TAG_NAME.match(page, start + (2 if following == "/" else 1))
+        if name is None:
+            position = start + 1
+            yield "<"
+            continue
+        tag, position = _tag(page, name, closing=following == "/")
+        yield tag
+        if tag.name in RAW and not tag.closing:
+            text, position = _raw(page, position, tag.name)
+            yield html.unescape(text) if tag.name in ("title", "textarea") else text
+            yield Tag(tag.name, closing=True)
+
+
+def _after_comment(page: str, start: int) -> int:
+    """Where a comment or declaration ends; an open one takes the rest of the page, as in a browser."""
+    mark = "-->" if page.startswith("<!--", start) else "]]>" if page.startswith("<![CDATA[", start) else ">"
+    end = page.find(mark, start + 2)
+    return len(page) if end < 0 else end + len(mark)
+
+
+def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
+    attributes: dict[str, str] = {}
+    position = name.end()
+    for _ in range(_MOST_ATTRIBUTES):
+        found = None if closing else _ATTRIBUTE.match(page, position, position + _LONGEST_TAG)
+        if found is None:
+            break
+        value = next((group for group in found.group(2, 3, 4) if group is not None), "")
+        attributes.setdefault(found[1].lower(), html.unescape(value))
+        position = found.end()
+    end = page.find(">", position)
+    return Tag(name[0].lower(), closing, attributes), len(page) if end < 0 else end + 1
+
+
+def _raw(page: str, start: int, name: str) -> tuple[str, int]:
+    """The text of a script and the like, and where it ends."""
+    found = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(page, start)
+    end = found.start() if found else len(page)
+    return page[start:end], end if found is None else _end_of(page, end)
+
+
+def _end_of(page: str, start: int) -> int:
+    end = page.find(">", start)
+    return len(page) if end < 0 else end + 1

@@ -1,0 +1,149 @@
+"""A page as Markdown: by html-to-markdown where it is installed, else by a plain renderer of our own."""
+
+import re
+from collections.abc import Callable
+from types import ModuleType
+
+from hermes.tools.web.html import Tag
+from hermes.tools.web.page import Page, has_text
+
+_LARGEST = 3_000_000
+"""Characters for the library, which holds up the process while it works; longer pages are rendered by ourselves."""
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_BLOCKS = """
+    address article aside blockquote body center dd details div dl dt fieldset figure figcaption footer form header hr
+    html main ol p pre section summary table tbody thead tr ul
+""".split()  # noqa: SIM905 - a list of words reads better
+_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "del": "~~", "s": "~~"}
+_BLANKS = r"[ \t\r\n\f]+"
+_DEEPEST_LIST = 6
+
+
+def find_converter() -> ModuleType | None:
+    """The converter, if it is installed."""
+    try:
+        import html_to_markdown
+    except ImportError:
+        return None
+    return html_to_markdown
+
+
+def to_markdown(page: Page, find: Callable[[], ModuleType | None] = find_converter) -> str:
+    """The page's content. Blocking: call it in a thread."""
+    library = find()
+    source = page.to_html() if library is not None else ""
+    if library is not None and len(source) <= _LARGEST:
+        options = library.ConversionOptions(extract_metadata=False, bullets="-")
+        converted = library.convert(source, options).content or ""
+        if converted.strip() or not has_text(page.content):
+            return converted.strip()
+    return render(page)
+
+
+def render(page: Page) -> str:
+    """Plain Markdown: headings, lists, links, code; tables as lines of cells."""
+    writer = _Writer()
+    for token in page.content:
+        if isinstance(token, str):
+            writer.text(token)
+        elif token.closing:
+            writer.end(token.name)
+        else:
+            writer.start(token)
+    return re.sub(r"\n{3,}", "\n\n", "".join(writer.parts)).strip()
+
+
+class _Writer:
+    """Markdown while it is written."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._lists: list[int] = []
+        self._links: list[str] = []
+        self._pre = 0
+
+    def text(self, text: str) -> None:
+        if not self._pre:
+            text = re.sub(_BLANKS, " ", text)
+            if self._at_line_start():
+                text = text.lstrip(" ")
+        if text:
+            self.parts.append(text)
+
+    def start(self, tag: Tag) -> None:
+        name = tag.name
+        if name in _HEADINGS:
+            self._break(_HEADINGS[name])
+        elif name in ("ul", "ol"):
+            self._lists = [*self._lists, 0 if name == "ul" else 1][:_DEEPEST_LIST]
+            self._break("" if len(self._lists) == 1 else None)
+        elif name == "li":
+            self._item()
+        elif name == "pre":
+            self._pre += 1
+            self._break("```\n")
+        elif name == "br":
+            self.parts.append("\n")
+        elif name == "hr":
+            self._break("---\n\n")
+        elif name in ("td", "th"):
+            self.parts.append("" if self._at_line_start() else " | ")
+        elif name == "a":
+            self._links.append(tag.attributes.get("href", ""))
+            self.parts.append("[" if self._links[-1] else "")
+        elif name == "img" and tag.attributes.get("alt"):
+            self.parts.append(f"![{tag.attributes['alt']}]({tag.attributes.get('src', '')})")
+        else:
+            self._plain(name, "" if name == "tr" else None)
+
+    def end(self, name: str) -> None:
+        if name == "a":
+            address = self._links.pop() if self._links else ""
+            self.parts.append(f"]({address})" if address else "")
+        elif name == "pre" and self._pre:
+            self._pre -= 1
+            self.parts.append("\n```\n\n")
+        elif name in ("ul", "ol") and self._lists:
+            self._lists.pop()
+            self.parts.append("\n" if self._lists else "\n\n")
+        elif name in ("li", "tr"):
+            self._line()
+        elif name in _HEADINGS:
+            self.parts.append("\n\n")
+        else:
+            self._plain(name, None)
+
+    def _plain(self, name: str, prefix: str | None) -> None:
+        if name in _MARKS and not self._pre:
+            self.parts.append(_MARKS[name])
+        elif prefix is not None:
+            self._line()
+        elif name in _BLOCKS:
+            if self._lists:
+                self._line()
+            else:
+                self._break("")
+
+    def _item(self) -> None:
+        self._line()
+        depth = max(1, len(self._lists))
+        mark = "-"
+        if self._lists and self._lists[-1]:
+            mark = f"{self._lists[-1]}."
+            self._lists[-1] += 1
+        self.parts.append("  " * (depth - 1) + mark + " ")
+
+    def _break(self, prefix: str | None) -> None:
+        if prefix is None:
+            self._line()
+        elif self.parts:
+            self.parts.append(f"\n\n{prefix}")
+        else:
+            self.parts.append(prefix)
+
+    def _line(self) -> None:
+        if not self._at_line_start():
+            self.parts.append("\n")
+
+    def _at_line_start(self) -> bool:
+        return not self.parts or self.parts[-1].endswith("\n") or not self.parts[-1]
