@@ -87,7 +87,11 @@ async def test_one_endless_line_is_shown_in_part(desk: Desk) -> None:
 
 async def test_what_is_no_text_is_described(desk: Desk) -> None:
     (desk.folder / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    await fails(desk.read("x.png"), "binary file (10 bytes, beginning with 89 50 4e 47")
+    await fails(desk.read("x.png"), "a picture (10 bytes)", "view_image")
+    (desk.folder / "x.bin").write_bytes(b"\x7fELF\0\0")
+    await fails(desk.read("x.bin"), "binary file (6 bytes, beginning with 7f 45 4c 46")
+    (desk.folder / "x.pdf").write_bytes(b"%PDF-1.7 all of it text, as it happens")
+    await fails(desk.read("x.pdf"), "binary file", "pdftotext")
     (desk.folder / "u16").write_text("hello", encoding="utf-16")
     await fails(desk.read("u16"), "UTF-16", "iconv")
     (desk.folder / "latin").write_bytes("caf\xe9 au lait".encode("latin-1"))
@@ -101,6 +105,14 @@ async def test_what_is_no_text_is_described(desk: Desk) -> None:
     await fails(desk.edit("u16", "h", "H"), "NUL bytes", "Nothing was changed")
     os.mkfifo(desk.folder / "pipe")
     await fails(desk.read("pipe"), "not a regular file")
+
+
+async def test_escapes_in_a_file_are_spelled_out_and_line_ends_named(desk: Desk) -> None:
+    (desk.folder / "a").write_bytes(b"\x1b[31mred\x9b\r\nold mac\rend\r\n")
+    assert await desk.read("a") == (
+        "[a: lines 1-2 of 2; not UTF-8, some bytes are shown as \ufffd; CRLF line ends; "
+        "control characters are spelled out, like \\x1b]\n\\x1b[31mred\ufffd\nold mac\\x0dend\n"
+    )
 
 
 async def test_what_does_not_exist_suggests_what_does(desk: Desk) -> None:

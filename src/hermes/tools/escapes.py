@@ -1,4 +1,5 @@
-"""Text from programs, made safe: `clean` for a model to read, `shown` for a person to judge."""
+"""Text from programs and files, made safe: `clean` for a model to read, `spelled_out` where nothing may be lost,
+`shown` for a person to judge."""
 
 import re
 import unicodedata
@@ -25,6 +26,12 @@ def clean(text: str) -> str:
     if "\r" in text:
         text = _REDRAWN.sub("", text.replace("\r\n", "\n"))
     return _CONTROLS.sub("", text)
+
+
+def spelled_out(text: str) -> str:
+    """With control characters spelled out, so that nothing is lost and no terminal obeys them; line ends are plain."""
+    plain = text.replace("\r\n", "\n")
+    return _CONTROLS.sub(lambda found: _spelled(found[0]), plain)
 
 
 def shown(text: str) -> str:

@@ -23,6 +23,7 @@ from hermes.tools.content import (
 )
 from hermes.tools.diff import edit_diff
 from hermes.tools.edit import plan_edit
+from hermes.tools.escapes import spelled_out
 from hermes.tools.reading import MAX_LINES, read_window
 from hermes.tools.seen import Seen, Stamp
 from hermes.tools.tool import resolved, tool
@@ -53,14 +54,14 @@ class Files:
         self._seen.note(file, window.stamp)
         if not window.text:
             return f"[{path}: empty file]"
-        note = "; not UTF-8, some bytes are shown as \ufffd" if "\ufffd" in window.text else ""
-        header = f"[{path}: lines {window.first}-{window.last} of {window.total}{note}]"
+        text = spelled_out(window.text)
+        header = f"[{path}: lines {window.first}-{window.last} of {window.total}{_remarks(window.text)}]"
         more = window.total - window.last
         notes = [window.cut] if window.cut else []
         if more:
             notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
         footer = f"[{'; '.join(notes)}]" if notes else ""
-        return f"{header}\n{window.text}{'' if window.text.endswith(chr(10)) or not footer else chr(10)}{footer}"
+        return f"{header}\n{text}{'' if text.endswith(chr(10)) or not footer else chr(10)}{footer}"
 
     @tool("write_file", effect="files", paths=("path",))
     def write_file(self, context: ToolContext, path: str, content: str) -> str:
@@ -111,6 +112,16 @@ class Files:
     def _check_current(self, path: str, file: Path, now: Stamp) -> None:
         if not self._seen.is_current(file, now):
             raise ToolFailed(f"{path} changed since you read it.", hint=f"{UNCHANGED} Read it again first.")
+
+
+def _remarks(text: str) -> str:
+    """What a reader must know of the text that is not to be seen in it."""
+    remarks = ["not UTF-8, some bytes are shown as \ufffd"] if "\ufffd" in text else []
+    if "\r\n" in text:
+        remarks.append("CRLF line ends")
+    if spelled_out(text) != text.replace("\r\n", "\n"):
+        remarks.append("control characters are spelled out, like \\x1b")
+    return "".join(f"; {remark}" for remark in remarks)
 
 
 def _line_count(data: bytes) -> int:

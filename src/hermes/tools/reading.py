@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.tools.output import is_binary
+from hermes.tools.pictures import media_type
 from hermes.tools.seen import Stamp, digest_of
 
 MAX_LINES = 2000
@@ -17,6 +18,12 @@ MAX_BYTES = 50_000
 WHOLE = 1024 * 1024
 """Up to this size a file is read whole, and recognised by its content later."""
 _CHUNK = 1024 * 1024
+_HINTS = {
+    b"%PDF-": "A PDF: terminal with `pdftotext FILE -` shows its text.",
+    b"PK\x03\x04": "A zip archive (or an office document): terminal with `unzip -l FILE` lists it.",
+    b"\x1f\x8b": "Compressed with gzip: terminal with `zcat FILE` shows it.",
+    b"SQLite format 3": "A SQLite database: terminal with `sqlite3 FILE .schema` shows its tables.",
+}
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -35,7 +42,7 @@ def read_window(path: Path, offset: int, limit: int) -> Window:
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
         start = file.read(8192)
-        if is_binary(start):
+        if is_binary(start) or media_type(start[:16]) or start.startswith(b"%PDF-"):
             raise _not_text(path, start, status.st_size)
         if status.st_size > WHOLE:
             return _window(file, offset, limit, Stamp.of(status))
@@ -114,4 +121,7 @@ def _lines_left(file: BinaryIO, *, cut: bool) -> int:
 def _not_text(path: Path, start: bytes, size: int) -> ToolFailed:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return ToolFailed(f"{path} is UTF-16 text.", hint="Convert it first: iconv -f UTF-16 -t UTF-8.")
-    return ToolFailed(f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).")
+    if media_type(start[:16]):
+        return ToolFailed(f"{path} is a picture ({size:,} bytes).", hint="Use view_image to see it.")
+    hint = next((hint for signature, hint in _HINTS.items() if start.startswith(signature)), "")
+    return ToolFailed(f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).", hint=hint)

@@ -1,0 +1,83 @@
+"""`view_image`: a picture from a file into the conversation.
+
+A picture that was shown is kept as it was: a file that is drawn again later must not change what was said before.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.messages import Image
+from hermes.schema.tools import ToolResult
+from hermes.tools.content import unreadable
+from hermes.tools.pictures import Size, media_type, pixel_size
+from hermes.tools.reading import open_regular
+from hermes.tools.tool import resolved, tool
+
+MAX_BYTES = 5_000_000
+"""The largest picture that every provider takes."""
+MAX_PIXELS = 8_000
+"""The longest side that every provider takes."""
+_ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+
+
+class Pictures:
+    """`view_image`, with the folder where shown pictures are kept. It is made on first use."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @tool("view_image", effect="read", paths=("path",))
+    def view_image(
+        self, context: ToolContext, path: Annotated[str, Meta(description="PNG, JPEG, GIF or WebP.")]
+    ) -> ToolResult:
+        """Shows you a picture from a file."""
+        file = resolved(path, context.cwd)
+        try:
+            with open_regular(file) as handle:
+                length = os.fstat(handle.fileno()).st_size
+                data = handle.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise unreadable(path, file, error) from error
+        kind = media_type(data[:16])
+        if not kind:
+            raise ToolFailed(f"{path} is no picture that can be shown.", hint="PNG, JPEG, GIF and WebP can.")
+        size = _checked(path, data, max(length, len(data)))
+        image = Image(source=str(self._kept(data, kind)), media_type=kind)
+        what = f"{kind.removeprefix('image/')}, {size.width} x {size.height}, {len(data):,} bytes"
+        return ToolResult(text=f"[{path}: {what}]", images=(image,))
+
+    def _kept(self, data: bytes, kind: str) -> Path:
+        """A copy that stays as it is, named by its content."""
+        import hashlib
+
+        path = self._folder / f"{hashlib.sha256(data).hexdigest()[:32]}{_ENDINGS[kind]}"
+        try:
+            if not path.exists():
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                temporary = path.with_suffix(f".{os.urandom(4).hex()}")
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+                    file.write(data)
+                temporary.replace(path)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ToolFailed(f"The picture can't be kept in {self._folder}: {reason}.") from error
+        return path
+
+
+def _checked(path: str, data: bytes, length: int) -> Size:
+    shrink = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
+    if length > MAX_BYTES:
+        raise ToolFailed(f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.", hint=shrink)
+    size = pixel_size(data)
+    if size is None:
+        raise ToolFailed(f"{path} is damaged: its size in pixels can't be read.")
+    if max(size.width, size.height) > MAX_PIXELS:
+        what = f"{path} has {size.width} x {size.height} pixels; at most {MAX_PIXELS} a side can be shown."
+        raise ToolFailed(what, hint=shrink)
+    return size

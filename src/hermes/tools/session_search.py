@@ -1,0 +1,121 @@
+"""`session_search`: what was said before, in any session, with the words around it. No model is asked."""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import HermesError, ToolFailed
+from hermes.schema.tools import ToolResult
+from hermes.tools.escapes import clean
+from hermes.tools.tool import tool
+
+_LOOKED_AT = 200
+"""Messages that are looked at for hits in other sessions than this one."""
+_BESIDE = 160
+_READ = 2_000
+_TOTAL = 24_000
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One message of a session, with its place in it; of a hit, `text` is the part around the words."""
+
+    session: str
+    seq: int
+    when: float
+    role: str
+    text: str
+    title: str = ""
+
+
+class Recall(Protocol):
+    """The sessions of the past, as `app` supplies them. Raises HermesError for a session that does not exist."""
+
+    def find(self, query: str, *, session: str, limit: int) -> Sequence[Said]:
+        """Messages with all these words, newest first; `session` narrows to one."""
+        ...
+
+    def around(self, session: str, seq: int, *, before: int, after: int) -> Sequence[Said]:
+        """The message at or next before a place, with some before and after it, in order."""
+        ...
+
+
+class Memory:
+    """`session_search` over what can be recalled."""
+
+    def __init__(self, recall: Recall) -> None:
+        self._recall = recall
+
+    @tool("session_search", effect="read")
+    def session_search(
+        self,
+        context: ToolContext,
+        query: Annotated[str, Meta(max_length=500, description="Words that all occur in a message.")] = "",
+        session: Annotated[str, Meta(description="Only this session (id from a result).")] = "",
+        around: Annotated[int, Meta(ge=0, description="With session: read on around this message number.")] = 0,
+        limit: Annotated[int, Meta(ge=1, le=20)] = 6,
+    ) -> ToolResult:
+        """Searches past conversations with this user; results come with the messages around them. With session and
+        around it reads on from a result."""
+        reads_on = bool(session and around)
+        if not reads_on and not query.strip():
+            raise ToolFailed("There is nothing to search for.", hint="Give query, or session and around.")
+        try:
+            return self._page(session, around, limit) if reads_on else self._hits(context, query, session, limit)
+        except HermesError as error:
+            raise ToolFailed(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.hint) from error
+
+    def _hits(self, context: ToolContext, query: str, session: str, limit: int) -> ToolResult:
+        # This session is in the model's view already, and holds the very call that searches.
+        found = self._recall.find(query, session=session, limit=_LOOKED_AT)
+        hits = [said for said in found if session or said.session != context.session]
+        if not hits:
+            return ToolResult(text="Nothing was found. Try fewer or other words; all must occur in one message.")
+        parts: list[str] = []
+        shown: set[tuple[str, int]] = set()
+        for hit in hits:
+            if len(parts) == limit or sum(map(len, parts)) > _TOTAL:
+                break
+            if (hit.session, hit.seq) not in shown:
+                near = self._recall.around(hit.session, hit.seq, before=1, after=1)
+                shown |= {(said.session, said.seq) for said in near}
+                parts.append(_hit(hit, near))
+        more = len(hits) - len(parts)
+        count = f"{more}{'+' if len(found) == _LOOKED_AT else ''}"
+        note = f"\n\n[{count} more; narrow the words, or raise limit]" if more > 0 else ""
+        return ToolResult(text="\n\n".join(parts) + note, source="past sessions")
+
+    def _page(self, session: str, seq: int, limit: int) -> ToolResult:
+        said = self._recall.around(session, seq, before=limit, after=limit)
+        if not said:
+            return ToolResult(text=f"There is nothing in session {session} around message {seq}.")
+        lines: dict[int, str] = {}
+        for one in sorted(said, key=lambda one: abs(one.seq - seq)):  # the nearest ones first, as far as they fit
+            line = _line(one, _READ)
+            if lines and sum(map(len, lines.values())) + len(line) > _TOTAL:
+                break
+            lines[one.seq] = line
+        edges = f"[earlier: around={min(lines)}; later: around={max(lines)}]"
+        return ToolResult(text="\n".join([lines[place] for place in sorted(lines)] + [edges]), source="past sessions")
+
+
+def _hit(hit: Said, near: Sequence[Said]) -> str:
+    title = f" {clean(hit.title)!r}" if hit.title else ""
+    head = f"session {hit.session}{title}, {_day(hit.when)}, message {hit.seq}"
+    lines = [_line(hit, 2 * _BESIDE, mark="> ") if said.seq == hit.seq else _line(said, _BESIDE) for said in near]
+    return "\n".join([head, *lines])
+
+
+def _line(said: Said, width: int, mark: str = "") -> str:
+    text = clean(said.text).strip()
+    short = text if width >= _READ else " ".join(text.split())
+    if len(short) > width:
+        short = f"{short[:width]}... ({len(text):,} characters)"
+    return f"{mark}{said.seq} {said.role}: {short}"
+
+
+def _day(when: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(when))

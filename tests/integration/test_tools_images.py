@@ -1,0 +1,73 @@
+"""`view_image`: pictures by their signature, kept as they were shown, with limits that are told."""
+
+import base64
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult
+from hermes.tools.images import MAX_BYTES, Pictures
+
+GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+
+
+def png(width: int, height: int, color: int = 0) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = zlib.compress(bytes([0, *([color] * width)]) * height)
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+async def view(folder: Path, path: str) -> ToolResult:
+    context = ToolContext("c", "s", folder, lambda text: None)
+    return await Pictures(folder / "kept").view_image.run({"path": path}, context)
+
+
+def kept(result: ToolResult) -> tuple[bytes, int]:
+    path = Path(result.images[0].source)
+    return path.read_bytes(), path.stat().st_mode & 0o777
+
+
+async def test_a_picture_is_shown_as_it_was(tmp_path: Path) -> None:
+    shot = tmp_path / "shot.png"
+    shot.write_bytes(png(4, 3))
+    first = await view(tmp_path, "shot.png")
+    assert first.text == f"[shot.png: png, 4 x 3, {len(png(4, 3))} bytes]"
+    assert first.images[0].media_type == "image/png"
+    shot.write_bytes(png(4, 3, color=200))
+    second = await view(tmp_path, "shot.png")
+    assert kept(first) == (png(4, 3), 0o600)
+    assert kept(second) == (png(4, 3, color=200), 0o600)
+    assert await view(tmp_path, "shot.png") == second
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+async def test_the_kind_is_told_by_the_content(tmp_path: Path) -> None:
+    (tmp_path / "wrong.png").write_bytes(GIF)
+    assert (await view(tmp_path, "wrong.png")).images[0].media_type == "image/gif"
+    (tmp_path / "text.png").write_text("<svg/>")
+    with pytest.raises(ToolFailed, match="no picture that can be shown"):
+        await view(tmp_path, "text.png")
+
+
+async def test_too_large_missing_and_damaged_pictures_are_refused(tmp_path: Path) -> None:
+    with (tmp_path / "big.png").open("wb") as file:
+        file.write(png(4, 3))
+        file.truncate(MAX_BYTES + 70_000_000)
+    with pytest.raises(ToolFailed, match="has 75,000,000 bytes; at most 5,000,000") as failed:
+        await view(tmp_path, "big.png")
+    assert "smaller copy" in failed.value.hint
+    (tmp_path / "wide.png").write_bytes(png(9000, 1))
+    with pytest.raises(ToolFailed, match="9000 x 1 pixels; at most 8000"):
+        await view(tmp_path, "wide.png")
+    (tmp_path / "cut.png").write_bytes(png(4, 3)[:18])
+    with pytest.raises(ToolFailed, match="damaged"):
+        await view(tmp_path, "cut.png")
+    with pytest.raises(ToolFailed, match="does not exist"):
+        await view(tmp_path, "missing.png")
