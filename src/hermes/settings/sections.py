@@ -151,6 +151,84 @@ class Auxiliary(Section, frozen=True):
     """Models for work on the side: `provider:model`, or a model of the main provider; empty for none."""
 
     title: Annotated[str, Meta(description="Finds titles for sessions; empty takes the first words.")] = ""
+    summary: Annotated[str, Meta(description="Writes summaries; empty for the model that answers.")] = ""
+
+
+class Compression(Section, frozen=True):
+    """What stays word for word when a long conversation is compressed."""
+
+    protect_first_n: Annotated[int, Meta(ge=0, le=1000, description="Messages at the beginning.")] = 3
+    protect_last_n: Annotated[int, Meta(ge=1, le=10_000, description="Messages at the end.")] = 20
+
+
+class Approvals(Section, frozen=True):
+    """Questions that wait for you. What needs no question is in `policy.yaml`."""
+
+    timeout: Annotated[
+        float, Meta(ge=0, le=604_800, description="Seconds until an unanswered question counts as no; 0 for never.")
+    ] = 3_600.0
+
+
+class McpTools(Section, frozen=True):
+    """Which tools of a server are offered: exact names, or patterns such as `read_*`."""
+
+    include: Annotated[tuple[str, ...], Meta(description="Only these; empty for all.")] = ()
+    exclude: Annotated[tuple[str, ...], Meta(description="Not these.")] = ()
+
+
+class McpServer(Section, frozen=True):
+    """A program that Hermes starts (`command`), or a service (`url`). `${NAME}` in `env` and `headers` is a secret."""
+
+    command: Annotated[str, Meta(description="The program.")] = ""
+    args: Annotated[tuple[str, ...], Meta(description="Its arguments.")] = ()
+    env: Annotated[dict[str, str], Meta(description="Variables for it; it sees few others.")] = {}
+    cwd: Annotated[str, Meta(description="The folder it runs in; empty for your home folder.")] = ""
+    url: Annotated[str, Meta(description="The address of a service (streamable HTTP).")] = ""
+    headers: Annotated[dict[str, str], Meta(description="Sent with every request to the service.")] = {}
+    timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds that a call may be silent.")] = 60.0
+    connect_timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for it to start.")] = 10.0
+    idle_timeout: Annotated[
+        float, Meta(ge=0, le=86400, description="Seconds without a call after which it is stopped; 0 for never.")
+    ] = 1800.0
+    enabled: Annotated[bool, Meta(description="Off: it stays configured and is not used.")] = True
+    trusted: Annotated[
+        bool, Meta(description="Believe what it says of its tools: those that only read run without asking.")
+    ] = False
+    tools: McpTools = McpTools()
+
+
+class Web(Section, frozen=True):
+    """Fetching and searching the web. Only public addresses are reached, whatever a page says."""
+
+    search_backend: Annotated[
+        Literal["auto", "brave", "tavily", "exa", "serper", "searxng", "duckduckgo"],
+        Meta(description="Who is asked; `auto` takes what has a key (BRAVE_API_KEY, ...), else DuckDuckGo."),
+    ] = "auto"
+    searxng_url: Annotated[str, Meta(description="Address of your own SearXNG, which may be private.")] = ""
+    allow_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="Private hosts that may be reached too, by exact name: `wiki.lan`, `10.0.0.7:9000`."),
+    ] = ()
+    proxy: Annotated[
+        str, Meta(description="Address of a proxy; `environment` takes HTTPS_PROXY and its like; empty for none.")
+    ] = ""
+    timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for one page, redirects included.")] = 30.0
+    max_bytes: Annotated[
+        int, Meta(ge=1000, le=200_000_000, description="The most that is read of one page, decompressed.")
+    ] = 10_000_000
+
+
+class Browser(Section, frozen=True):
+    """A browser for pages that need scripts. It reaches only what `web` may reach."""
+
+    enabled: Annotated[bool, Meta(description="Give the model the browser tools. Needs the `browser` extra.")] = False
+    executable: Annotated[str, Meta(description="A Chromium or Chrome; empty to look for one.")] = ""
+    profile: Annotated[
+        str, Meta(description="A folder that keeps its logins; empty for a fresh profile in each session.")
+    ] = ""
+    headless: Annotated[bool, Meta(description="Without a window.")] = True
+    timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for one step, such as opening a page.")] = 30.0
+    idle_timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")] = 900.0
 
 
 class Settings(Section, frozen=True):
@@ -161,8 +239,16 @@ class Settings(Section, frozen=True):
         dict[str, CustomProvider],
         Meta(description="Services by a name of your choice: base_url, key_env, api, models."),
     ] = {}
+    mcp_servers: Annotated[
+        dict[str, McpServer],
+        Meta(description="MCP servers by a name of your choice: command, args, env, or url, headers."),
+    ] = {}
     auxiliary: Auxiliary = Auxiliary()
+    compression: Compression = Compression()
+    approvals: Approvals = Approvals()
     budget: Budget = Budget()
+    web: Web = Web()
+    browser: Browser = Browser()
     sessions: Sessions = Sessions()
     store: Store = Store()
     display: Display = Display()
