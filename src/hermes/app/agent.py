@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
+from hermes.app.compact import compress, context_of
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -17,6 +18,7 @@ from hermes.app.spending import Spending
 from hermes.app.titles import suggest
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
+from hermes.core.context import Context
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
 from hermes.core.prompt import system_prompt
@@ -26,7 +28,7 @@ from hermes.errors import HermesError
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
-from hermes.schema.events import AuxiliaryCalled, SessionPrompted, SessionTitled
+from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionPrompted, SessionTitled
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -34,6 +36,7 @@ from hermes.tools import default_tools
 from hermes.tools.policy import InterimPolicy
 
 _TOOLS_KEPT = 256  # sessions whose tools are remembered
+_SUMMARY_TOKENS = 8_000  # the least that a summary takes
 _TITLE_TOKENS = 3_000  # the most that looking for a title takes
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
@@ -62,7 +65,7 @@ class Agent:
         self._tools: dict[str, Mapping[str, Tool]] = {}
         self._spending = Spending(app, self._price)
         self._aside: set[asyncio.Task[None]] = set()
-        self.desk = Desk()
+        self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
     @cached_property
     def model(self) -> Resilient:
@@ -102,6 +105,21 @@ class Agent:
     def describe(self) -> ModelInfo:
         """Which model answers first."""
         return ModelInfo(self.model.provider, self.model.name)
+
+    async def compress(self, session: str) -> SessionCompacted:
+        """Makes room in a conversation now. Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed."""
+        name = self._app.settings.auxiliary.summary
+        model = build_model(self._app.settings, self._secrets, model=name) if name else self.model
+        self._spending.budget(session).room(_SUMMARY_TOKENS)
+        try:
+            return await compress(self._app, session, Metered(model, partial(self._spending.guess, session)))
+        finally:
+            if name:
+                await model.close()
+
+    def context(self, session: str) -> Context:
+        """What fills the model's window."""
+        return context_of(self._app, session, self.model.facts.window)
 
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
         settings = self._app.settings

@@ -213,17 +213,19 @@ def request_tokens(request: ModelRequest) -> int:
     for message in reversed(request.messages):
         if isinstance(message, AssistantMessage) and message.usage:
             return message.usage.input_tokens + message.usage.output_tokens + total
-        total += _message_tokens(message)
-    return total + sum(map(estimate_tokens, request.system)) + _tool_tokens(request.tools)
+        total += message_tokens(message)
+    return total + sum(map(estimate_tokens, request.system)) + tool_tokens(request.tools)
 
 
-def _message_tokens(message: Message) -> int:
+def message_tokens(message: Message) -> int:
+    """About how many tokens a message has."""
     if isinstance(message, AssistantMessage):
         return reply_tokens(message)
     return estimate_tokens(message.text) + _IMAGE * len(message.images)
 
 
-def _tool_tokens(tools: Iterable[ToolSpec]) -> int:
+def tool_tokens(tools: Iterable[ToolSpec]) -> int:
+    """About how many tokens the tools' descriptions have."""
     return sum(estimate_tokens(msgspec.json.encode(tool).decode()) for tool in tools)
 
 

@@ -2,22 +2,46 @@
 
 The same rows always give the same messages, and a new row only ever adds at the end: the bytes sent for one request
 begin the bytes of the next. What a person says enters where a turn took it in, not where it was typed; results follow
-their call, in the order of the calls.
+their call, in the order of the calls. Only an undo takes away: what it leaves is what was there before those turns.
 """
 
+import msgspec
+
+from hermes.core.compaction import compacted
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     QuestionAnswered,
     QuestionAsked,
+    SessionCompacted,
     SessionPrompted,
+    SessionRedone,
+    SessionUndone,
     Steered,
     ToolStarted,
     TurnEnded,
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """Where a turn began: what had been said and allowed before it."""
+
+    seq: int
+    turn: str
+    messages: int
+    allowed: frozenset[str]
+
+
+class _TakenBack(msgspec.Struct, frozen=True):
+    """What an undo took away, for as long as it can be given back."""
+
+    seq: int
+    messages: list[Message]
+    turns: list[Beginning]
+    allowed: frozenset[str]
 
 
 class History:
@@ -34,6 +58,9 @@ class History:
         """Shapes of calls the user has allowed for the rest of the session."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
+        self.turns: list[Beginning] = []
+        """The turns the model sees, in order."""
+        self._taken_back: list[_TakenBack] = []
         self._results: dict[str, ToolFinished] = {}
 
     def add(self, seq: int, event: Event | None, turn: str = "") -> None:
@@ -43,9 +70,6 @@ class History:
                 self.waiting[seq] = event
             case UserMessage():
                 self.messages.append(event)
-            case TurnStarted(inputs=inputs):
-                self.open_turn = turn
-                self._deliver(inputs)
             case Steered(inputs=inputs):
                 self._deliver(inputs)
             case AssistantMessage():
@@ -60,14 +84,76 @@ class History:
                 self._finished(event)
             case SessionPrompted():
                 self.prompt = event
+            case _:
+                self._pass_over(seq, event, turn)
+
+    def _pass_over(self, seq: int, event: Event | None, turn: str) -> None:
+        """Takes in where a turn begins or ends, and what takes turns away or brings them back."""
+        match event:
+            case TurnStarted(inputs=inputs):
+                self.open_turn = turn
+                self.turns.append(Beginning(seq, turn, len(self.messages), frozenset(self.allowed)))
+                self._taken_back = []
+                self._deliver(inputs)
             case TurnEnded():
                 self.open_turn = ""
+            case SessionCompacted():
+                self._compact(event)
+            case SessionUndone(since=since):
+                self._undo(seq, since)
+            case SessionRedone(undone=undone):
+                self._redo(undone)
             case _:
                 pass
 
     def steers(self) -> tuple[int, ...]:
         """Messages that want to go into the running turn."""
         return tuple(seq for seq, message in self.waiting.items() if message.delivery == "steer")
+
+    @property
+    def redoable(self) -> int:
+        """`seq` of the undo that can be taken back; 0 when there is none."""
+        return self._taken_back[-1].seq if self._taken_back else 0
+
+    def _undo(self, seq: int, since: int) -> None:
+        """Goes back to before the turn that began at `since`. What was said meanwhile and still waits, waits on."""
+        place = next((place for place, turn in enumerate(self.turns) if turn.seq == since), None)
+        if place is None:
+            return
+        first = self.turns[place]
+        taken = _TakenBack(seq, self.messages[first.messages :], self.turns[place:], frozenset(self.allowed))
+        self._taken_back.append(taken)
+        self.turns = self.turns[:place]
+        self.messages = self.messages[: first.messages]
+        self.allowed = set(first.allowed)
+        self.open_turn = ""
+        self._forget_calls()
+
+    def _redo(self, undone: int) -> None:
+        if self.redoable != undone or not undone:
+            return
+        taken = self._taken_back.pop()
+        self.messages = self.messages + taken.messages
+        self.turns = self.turns + taken.turns
+        self.allowed = set(taken.allowed)
+
+    def _compact(self, row: SessionCompacted) -> None:
+        """Makes room. Turns that are in the summary now can't be taken back any more."""
+        start = len(self.messages) - row.tail
+        self.messages = compacted(self.messages, row)
+        shift = start - row.head - 1
+        self.turns = [
+            msgspec.structs.replace(turn, messages=turn.messages - shift)
+            for turn in self.turns
+            if turn.messages >= start
+        ]
+        self._taken_back = []
+
+    def _forget_calls(self) -> None:
+        self.open_calls = {}
+        self._results = {}
+        self.started_calls = set()
+        self.asked_calls = {}
 
     def _deliver(self, inputs: tuple[int, ...]) -> None:
         for seq in inputs:
@@ -84,10 +170,8 @@ class History:
     def _said(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:
             self.messages.append(message)
+        self._forget_calls()
         self.open_calls = {call.id: call for call in message.tool_calls}
-        self._results = {}
-        self.started_calls = set()
-        self.asked_calls = {}
 
     def _finished(self, result: ToolFinished) -> None:
         if self.open_calls.get(result.call_id) is None:

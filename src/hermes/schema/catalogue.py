@@ -9,6 +9,7 @@ import msgspec
 from hermes.schema import events
 from hermes.schema.event import ENVELOPE_FIELDS, Event
 from hermes.schema.messages import MESSAGES
+from hermes.schema.tui import TUI_EVENTS
 
 _OTHERS: tuple[type[Event], ...] = (
     events.SessionCreated,
@@ -16,6 +17,9 @@ _OTHERS: tuple[type[Event], ...] = (
     events.SessionImported,
     events.SessionRecovered,
     events.SessionPrompted,
+    events.SessionCompacted,
+    events.SessionUndone,
+    events.SessionRedone,
     events.TurnStarted,
     events.Steered,
     events.InterruptRequested,
@@ -37,7 +41,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.Gap,
 )
 
-CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in (*MESSAGES, *_OTHERS)})
+CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in (*MESSAGES, *_OTHERS, *TUI_EVENTS)})
 
 _HEAD = f"""\
 # Events

@@ -114,6 +114,43 @@ class SessionPrompted(Event, frozen=True, kw_only=True):
     tools: Annotated[tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")] = ()
 
 
+class SessionUndone(Event, frozen=True, kw_only=True):
+    """Turns were taken back: the model no longer sees them. Their rows stay in the log."""
+
+    topic: ClassVar[str] = "session.undone"
+
+    since: Annotated[int, Meta(description="`seq` of the row that began the first turn taken back.")]
+    turns: Annotated[tuple[str, ...], Meta(description="Those turns, the newest first.")] = ()
+    kept: Annotated[
+        str, Meta(description="Under which name the files were kept as they were before; empty for none.")
+    ] = ""
+    restored: Annotated[int, Meta(description="How many files were brought back.")] = 0
+
+
+class SessionRedone(Event, frozen=True, kw_only=True):
+    """The last undo was taken back: the model sees those turns again."""
+
+    topic: ClassVar[str] = "session.redone"
+
+    undone: Annotated[int, Meta(description="`seq` of the `session.undone` row.")]
+
+
+class SessionCompacted(Event, frozen=True, kw_only=True):
+    """Room was made: the model sees a summary in place of the middle of the conversation. The log keeps all of it."""
+
+    topic: ClassVar[str] = "session.compacted"
+    sensitive: ClassVar[tuple[str, ...]] = ("summary",)
+
+    summary: Annotated[str, Meta(description="What the model reads instead.")]
+    head: Annotated[int, Meta(description="How many messages at the beginning stay.")]
+    tail: Annotated[int, Meta(description="How many messages at the end stay.")]
+    before: Annotated[int, Meta(description="About how many tokens the conversation had.")] = 0
+    after: Annotated[int, Meta(description="About how many it has now.")] = 0
+    provider: Annotated[str, Meta(description="Who wrote the summary.")] = ""
+    model: Annotated[str, Meta(description="Which model wrote it.")] = ""
+    usage: Annotated[Usage | None, Meta(description="Tokens and money of that call.")] = None
+
+
 class ModelRetried(Event, frozen=True, kw_only=True):
     """A model call failed and is made again, perhaps elsewhere; what was streamed of the reply is void."""
 

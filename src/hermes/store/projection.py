@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import apsw
 
 from hermes.schema.event import Event
-from hermes.schema.events import AuxiliaryCalled, SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.row import Row
 
@@ -49,7 +49,7 @@ def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
         if event.model:
             connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (event.model, row.session))
         _count_call(connection, row, event)
-    elif isinstance(event, AuxiliaryCalled):
+    elif isinstance(event, AuxiliaryCalled | SessionCompacted):
         _count_call(connection, row, event)
 
 
@@ -58,7 +58,9 @@ def _begin_session(connection: apsw.Connection, row: Row, event: SessionCreated)
     connection.execute(_INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values))
 
 
-def _count_call(connection: apsw.Connection, row: Row, message: AssistantMessage | AuxiliaryCalled) -> None:
+def _count_call(
+    connection: apsw.Connection, row: Row, message: AssistantMessage | AuxiliaryCalled | SessionCompacted
+) -> None:
     if message.usage is None or _is_copy(connection, row):
         return
     day = datetime.fromtimestamp(row.ts, UTC).date().isoformat()

@@ -1,0 +1,108 @@
+"""Making room keeps what must stay: the head, the tail, calls with their results, the user's last words."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.core.compaction import MARK, Cut, NotCompacted, choose_cut, compact, compacted
+from hermes.core.context import measure
+from hermes.core.history import History
+from hermes.schema.events import SessionCompacted, SessionPrompted, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.testing import Reply, ScriptedModel
+
+SUMMARY = "## Goal\nBuild a boat that floats, as the user asked.\n## Done\nThe keel is laid."
+
+
+def exchange(number: int, calls: int) -> list[Message]:
+    """A user's words, perhaps calls with their results, and an answer."""
+    ids = [f"c{number}-{place}" for place in range(calls)]
+    called: list[Message] = []
+    if ids:
+        called = [
+            AssistantMessage(tool_calls=tuple(ToolCall(id=name, name="say", arguments="{}") for name in ids)),
+            *(ToolFinished(call_id=name, name="say", text="x") for name in ids),
+        ]
+    return [UserMessage(text=f"question {number}"), *called, AssistantMessage(text=f"answer {number}")]
+
+
+conversations = st.lists(st.integers(0, 4), min_size=1, max_size=12).map(
+    lambda sizes: [message for number, calls in enumerate(sizes) for message in exchange(number, calls)]
+)
+
+
+@given(conversations, st.integers(0, 8), st.integers(1, 12))
+def test_a_cut_never_parts_a_call_from_its_result_and_keeps_the_users_last_words(
+    messages: list[Message], first: int, last: int
+) -> None:
+    try:
+        cut = choose_cut(messages, first=first, last=last)
+    except NotCompacted:
+        return
+    kept = [*messages[: cut.head], *messages[len(messages) - cut.tail :]]
+    calls = [call.id for message in kept if isinstance(message, AssistantMessage) for call in message.tool_calls]
+    results = [message.call_id for message in kept if isinstance(message, ToolFinished)]
+    assert calls == results
+    assert messages[len(messages) - cut.tail] is not None
+    latest = [message for message in messages if isinstance(message, UserMessage)][-1]
+    assert latest in kept
+    assert cut.head >= min(first, len(messages))
+    assert cut.tail >= min(last, len(messages) - cut.head)
+    assert cut.head + cut.tail <= len(messages) - 2
+
+
+def test_a_short_conversation_is_left_alone() -> None:
+    with pytest.raises(NotCompacted, match="nothing to compress"):
+        choose_cut(exchange(1, 1), first=3, last=20)
+
+
+def test_the_summary_is_made_of_the_middle_and_brings_older_notes_up_to_date() -> None:
+    old = UserMessage(text=f"{MARK}## Goal\nA raft.", origin="hermes")
+    messages = [*exchange(1, 0), old, *exchange(2, 1), *exchange(3, 0)]
+    model = ScriptedModel(Reply(text=SUMMARY))
+    row = asyncio.run(compact(model, messages, Cut(2, 2)))
+    asked = model.requests[0].messages[0].text
+    assert "<notes from before>\n## Goal\nA raft." in asked
+    assert "question 2" in asked
+    assert "question 1" not in asked
+    assert "question 3" not in asked
+    assert row.summary == SUMMARY
+    assert row.after < row.before + 100
+
+
+@pytest.mark.parametrize("said", ["", "ok", "x" * 30_000])
+def test_a_summary_that_is_none_removes_nothing(said: str) -> None:
+    messages = [message for number in range(4) for message in exchange(number, 0)]
+    with pytest.raises(NotCompacted) as caught:
+        asyncio.run(compact(ScriptedModel(Reply(text=said)), messages, Cut(2, 2)))
+    assert "Nothing was removed" in caught.value.hint
+
+
+def test_the_history_shows_the_summary_in_place_of_the_middle_and_forgets_old_counts() -> None:
+    history = History()
+    history.add(1, SessionPrompted(system=("be brief",)))
+    seq = 1
+    for number in range(5):
+        seq += 1
+        history.add(seq, UserMessage(text=f"question {number}"))
+        history.add(seq + 1, TurnStarted(inputs=(seq,)), f"t{number}")
+        reply = AssistantMessage(text=f"answer {number}", usage=Usage(input_tokens=9_000 if number else 100))
+        history.add(seq + 2, reply)
+        history.add(seq + 3, TurnEnded(reason="done"))
+        seq += 3
+    assert measure(history, 10_000).used == 9_000
+    history.add(seq + 1, SessionCompacted(summary=SUMMARY, head=2, tail=4))
+    texts = [message.text for message in history.messages]
+    assert texts == ["question 0", "answer 0", MARK + SUMMARY, "question 3", "answer 3", "question 4", "answer 4"]
+    assert measure(history, 10_000).used < 1_000
+    assert [turn.turn for turn in history.turns] == ["t3", "t4"]
+    assert [turn.messages for turn in history.turns] == [3, 5]
+
+
+def test_what_is_compacted_twice_keeps_one_summary() -> None:
+    messages: list[Message] = [message for number in range(4) for message in exchange(number, 0)]
+    once = compacted(messages, SessionCompacted(summary="first", head=2, tail=4))
+    twice = compacted(once, SessionCompacted(summary="second", head=2, tail=2))
+    assert [message.text for message in twice if message.text.startswith(MARK)] == [f"{MARK}second"]
