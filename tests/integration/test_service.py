@@ -86,7 +86,7 @@ class Desktop:
             ids=self.app.ids,
             desk=self.desk,
             runtime=self._runtime,
-            prompt=lambda cwd: SessionPrompted(system=("be brief",), tools=(self.tool.spec,)),
+            prompt=lambda session, cwd: SessionPrompted(system=("be brief",), tools=(self.tool.spec,)),
             budget=lambda session: Budget(),
             publish=self.app.publish,
             snapshot=self.app.snapshot,

@@ -11,6 +11,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.approvals import Desk
 from hermes.app.compact import compress, context_of
+from hermes.app.delegation import DEEPEST, Delegation, depth
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -64,6 +65,7 @@ class Agent:
         self._model_name = model
         self._tools: dict[str, Mapping[str, Tool]] = {}
         self._spending = Spending(app, self._price)
+        self._delegation = Delegation(app, lambda: self.service)
         self._aside: set[asyncio.Task[None]] = set()
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
@@ -74,15 +76,19 @@ class Agent:
 
     def tools(self, session: str) -> Mapping[str, Tool]:
         """What the model can do in a session. The session's tools know what it has read and where its terminal is."""
-        tools = self._tools.pop(session, None) or self._new_tools()
+        tools = self._tools.pop(session, None) or self._new_tools(session)
         self._tools[session] = tools
         if len(self._tools) > _TOOLS_KEPT:
             del self._tools[next(iter(self._tools))]
         return tools
 
-    def _new_tools(self) -> Mapping[str, Tool]:
+    def _new_tools(self, session: str) -> Mapping[str, Tool]:
         home = self._app.home
-        return default_tools(home.cache / "outputs", environment=environment(), hermes_home=home.root)
+        tools = default_tools(home.cache / "outputs", environment=environment(), hermes_home=home.root)
+        below = depth(self._app, session)
+        if below < DEEPEST and not self.describe().local:
+            tools["delegate"] = self._delegation.delegate
+        return tools
 
     @cached_property
     def service(self) -> SessionService:
@@ -129,9 +135,9 @@ class Agent:
         model = Metered(self.model, partial(self._spending.guess, session))
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps)
 
-    def _prompt(self, cwd: Path) -> SessionPrompted:
+    def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
-        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools("").values()))
+        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 
     def _price(self) -> Price | None:
         prices = self.model.dearest

@@ -5,7 +5,7 @@ Nothing is opened or imported before it is needed: a command that only reads the
 
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,10 @@ class Bus(Protocol):
     """What the app needs of the event bus."""
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None: ...
+
+    def subscribe(self, pattern: str, callback: Callable[[Mapping[str, Any]], Any], /) -> Any: ...
+
+    def unsubscribe(self, handle: Any, /) -> bool: ...
 
     def stream(
         self, pattern: str, maxsize: int = 1000, /

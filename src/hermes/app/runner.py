@@ -48,7 +48,7 @@ class Workshop(msgspec.Struct, frozen=True):
     ids: Ids
     desk: Desk
     runtime: Callable[[str, Approvals], Runtime]
-    prompt: Callable[[Path], SessionPrompted]
+    prompt: Callable[[str, Path], SessionPrompted]
     budget: Callable[[str], Budget]
     publish: Callable[[Row], None]
     snapshot: Callable[[str], None]
@@ -167,7 +167,7 @@ class Runner:
         approvals = SessionApprovals(shop.desk, journal)
         runtime = shop.runtime(self.session, approvals)
         journal.turn = shop.ids.turn()
-        opening: list[Event] = [] if journal.history.prompt else [shop.prompt(cwd)]
+        opening: list[Event] = [] if journal.history.prompt else [shop.prompt(self.session, cwd)]
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
         self._turn = Turn(

@@ -28,6 +28,8 @@ log = logging.getLogger("hermes.app")
 
 _PATIENCE = 5.0  # seconds for a turn to end in order
 
+_QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
+
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
 
@@ -115,7 +117,7 @@ class SessionService:
         """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end.
 
         Rows come from the log, in order, without holes or doubles; the bus only says when to look. Transient events
-        come as they are published.
+        come as they are published. Questions of sessions that work for this one come too, under their own id.
         """
         last = after
         async with self._app.bus.stream("**", 10_000) as live:
@@ -127,7 +129,9 @@ class SessionService:
                     async for row in _rows(self._app, session, last):
                         yield self._app.envelope(row)
                         last = row.seq
-                elif event.get("session_id") == session and "seq" not in event:
+                elif (event.get("session_id") == session and "seq" not in event) or (
+                    event.get("root_session_id") == session and event["type"] in _QUESTIONS
+                ):
                     yield dict(event)
 
     async def close(self) -> None:

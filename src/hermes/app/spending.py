@@ -29,10 +29,19 @@ class Spending:
         self._claimed: set[str] = set()
 
     def budget(self, session: str) -> Budget:
-        """The caps that hold now for a session. What is used of them is looked up before each call."""
+        """The caps that hold now for a session. What is used of them is looked up before each call.
+
+        Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
+        """
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
         if not caps:
             return Budget()
+        info = self._app.store.sessions.find(session)
+        above = self._budgets.get(info.parent) if info.kind == "child" else None
+        if above is not None:
+            self._budgets[session] = budget = above.child()
+            return budget
+        first = info.root if info.kind == "child" else session
         shared = any(cap.scope != "turn" for cap in caps)
 
         async def claim(usage: Usage) -> None:
@@ -40,7 +49,7 @@ class Spending:
             await asyncio.to_thread(self._app.store.claims.make, session, self.today(), usage)
 
         budget = Budget(
-            caps, self._price(), refresh=lambda cap: self._spent(cap, session), claim=claim if shared else None
+            caps, self._price(), refresh=lambda cap: self._spent(cap, first), claim=claim if shared else None
         )
         self._budgets[session] = budget
         return budget

@@ -96,6 +96,10 @@ class Budget:
         self._claim = claim
         self.used = Usage(cost_usd=0.0)
 
+    def child(self) -> "Budget":
+        """A budget for somebody who works for the same turn: the same caps, a count of its own."""
+        return Budget(self._caps, self._price, refresh=self._refresh, claim=self._claim)
+
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""
         rooms = [self._room_under(cap, input_tokens) for cap in self._caps]

@@ -82,6 +82,7 @@ CREATE TABLE claims (
   PRIMARY KEY (session, owner)
 ) WITHOUT ROWID;
 CREATE INDEX usage_by_day ON usage (day);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE kind = 'child';
 """
 
 MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS)

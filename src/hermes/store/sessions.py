@@ -22,6 +22,13 @@ FROM sessions
 """  # noqa: S608 - our own names
 
 
+_FAMILY = """
+WITH RECURSIVE family (id) AS (
+  SELECT ?2 UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
+) SELECT id FROM family
+"""
+
+
 class SessionInfo(msgspec.Struct, frozen=True):
     """A session as a list shows it."""
 
@@ -68,9 +75,14 @@ class Sessions:
         self._clock = clock
 
     def recent(self, *, limit: int = 50, updated_before: float | None = None) -> list[SessionInfo]:
-        """Sessions, the most recently used first."""
+        """Sessions, the most recently used first; those that work for another are not among them."""
         bound = updated_before if updated_before is not None else float("inf")
-        return self._select("WHERE updated < ? ORDER BY updated DESC, id DESC LIMIT ?", (bound, limit))
+        where = "WHERE updated < ? AND kind != 'child' ORDER BY updated DESC, id DESC LIMIT ?"
+        return self._select(where, (bound, limit))
+
+    def children(self, session: str) -> list[SessionInfo]:
+        """Sessions that work or worked for this one, the oldest first."""
+        return self._select("WHERE parent = ? AND kind = 'child' ORDER BY created, id", (session,))
 
     def find(self, name: str) -> SessionInfo:
         """The session a person means: its id, the beginning of one, its exact title, or `last`."""
@@ -100,7 +112,7 @@ class Sessions:
                 raise SessionBusy(f"session {session} is being run by {held[1]}", hint=hint)
             forget(connection, session)
             rows = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session,)).get
-            for table in ("events", "usage", "leases"):
+            for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             return int(rows)
@@ -108,8 +120,11 @@ class Sessions:
         return write_indexed(self._db, job)
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
-        """Tokens and money by day and model."""
-        where, values = ("session = ? AND day >= ?", (session, since_day)) if session else ("day >= ?", (since_day,))
+        """Tokens and money by day and model; of a session, with those of its children."""
+        where: str = "day >= ?1"
+        values: tuple[str, ...] = (since_day,)
+        if session:
+            where, values = f"day >= ?1 AND session IN ({_FAMILY})", (since_day, session)
         query = f"""
         SELECT day, provider, model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
           sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_usd), sum(unpriced_calls)

@@ -1,0 +1,186 @@
+"""Child agents: sessions of their own, under their parent's caps and user, that outlive its death."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.app import App, build
+from hermes.app.agent import Agent
+from hermes.core.ports import ToolContext
+from hermes.events import Bus
+from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.schema.messages import ToolFinished
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Budget
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.served import Fault, Served, ServedCall
+
+
+class Family:
+    """An agent whose model answers by what it is asked: `children` by their task, the parent from a list."""
+
+    def __init__(self, app: App, agent: Agent, session: str) -> None:
+        self.app, self.agent, self.session = app, agent, session
+
+    async def say(self, text: str) -> TurnEnded:
+        await self.agent.service.submit(self.session, text)
+        async with asyncio.timeout(30):
+            ended = await self.agent.service.idle(self.session)
+        assert ended is not None
+        return ended
+
+    def results(self) -> list[ToolFinished]:
+        rows = self.app.store.log.every_event(self.session)
+        return [row.event for row in rows if isinstance(row.event, ToolFinished)]
+
+
+def answering(parent: list[Served], child: Callable[[str], Served]) -> Callable[[Recorded], Served]:
+    turns = iter(parent)
+
+    def respond(request: Recorded) -> Served:
+        messages = msgspec.json.decode(request.body)["messages"]
+        first = next(str(message["content"]) for message in messages if message["role"] == "user")
+        return child(first) if "You work for another agent" in first else next(turns)
+
+    return respond
+
+
+@asynccontextmanager
+async def family(
+    root: Path, respond: Callable[[Recorded], Served], settings: Settings | None = None
+) -> AsyncIterator[tuple[Family, ModelServer]]:
+    async with ModelServer(respond=respond) as server:
+        with build(settings or Settings(), Home(root / "home"), bus=Bus()) as app:
+            agent = Agent(app, Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}))
+            session = app.begin(SessionCreated(surface="test", cwd=str(root))).session
+            try:
+                yield Family(app, agent, session), server
+            finally:
+                await agent.service.close()
+                await agent.model.close()
+
+
+def delegating(*tasks: str, **options: Any) -> Served:
+    return Served(
+        calls=tuple(ServedCall("delegate", msgspec.json.encode({"task": task, **options}).decode()) for task in tasks)
+    )
+
+
+async def test_children_work_side_by_side_and_their_answers_come_back(tmp_path: Path) -> None:
+    parent = [delegating("count apples", "count pears"), Served(text="5 in all")]
+    respond = answering(parent, lambda task: Served(text="2 apples" if "apples" in task else "3 pears"))
+    async with family(tmp_path, respond) as (work, _):
+        assert (await work.say("how much fruit?")).reason == "done"
+        first, second = work.results()
+        assert first.text.startswith("2 apples")
+        assert second.text.startswith("3 pears")
+        children = work.app.store.sessions.children(work.session)
+        assert [(info.kind, info.parent, info.root) for info in children] == [("child", work.session, work.session)] * 2
+        assert work.session in {info.id for info in work.app.store.sessions.recent()}
+        assert not {info.id for info in children} & {info.id for info in work.app.store.sessions.recent()}
+
+
+async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_again(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def child(task: str) -> Served:
+        asked.append(task)
+        return Served(text=f"answer {len(asked)}")
+
+    parent = [delegating("look around", background=True)]
+    respond = answering(parent, child)
+    async with family(tmp_path, respond) as (work, _):
+        parent.append(Served(text="started"))
+        await work.say("go")
+        (info,) = work.app.store.sessions.children(work.session)
+        parent += [
+            Served(calls=(ServedCall("delegate", f'{{"action": "wait", "child": "{info.id}"}}'),)),
+            Served(calls=(ServedCall("delegate", f'{{"action": "tell", "child": "{info.id}", "task": "more"}}'),)),
+            Served(calls=(ServedCall("delegate", '{"action": "list"}'),)),
+            Served(text="that is all"),
+        ]
+        await work.say("and?")
+        texts = [result.text for result in work.results()]
+        assert f"child {info.id} works" in texts[0]
+        assert texts[1].startswith("answer 1")
+        assert texts[2].startswith("answer 2")
+        assert texts[3].startswith(f"{info.id} ended, 2 turns")
+
+
+async def test_stopping_a_child_returns_what_it_has_so_far(tmp_path: Path) -> None:
+    respond = answering(
+        [delegating("never ends", background=True), Served(text="started")],
+        lambda task: Served(text="half of it " * 50, fault=Fault(hang="middle")),
+    )
+    async with family(tmp_path, respond) as (work, server):
+        await work.say("go")
+        (info,) = work.app.store.sessions.children(work.session)
+        await asyncio.wait_for(server.hanging.wait(), 20)
+        tool = work.agent.tools(work.session)["delegate"]
+        context = ToolContext("c", work.session, tmp_path, lambda text: None)
+        listed = await tool.run({"action": "list"}, context)
+        assert f"{info.id} working" in listed.text
+        result = await tool.run({"action": "stop", "child": info.id}, context)
+        assert "half of it" in result.text
+        assert f"[child {info.id}: interrupted" in result.text
+        assert not result.ok
+
+
+async def test_who_is_interrupted_takes_along_the_child_it_waits_for(tmp_path: Path) -> None:
+    respond = answering([delegating("never ends")], lambda task: Served(text="x", fault=Fault(hang="head")))
+    async with family(tmp_path, respond) as (work, server):
+        await work.agent.service.submit(work.session, "go")
+        await asyncio.wait_for(server.hanging.wait(), 20)
+        await work.agent.service.interrupt(work.session, by="test")
+        await work.agent.service.idle(work.session)
+        (info,) = work.app.store.sessions.children(work.session)
+        async with asyncio.timeout(10):
+            ended = await work.agent.service.idle(info.id)
+        assert ended is not None
+        assert ended.reason == "interrupted"
+
+
+async def test_a_child_spends_from_its_parents_caps(tmp_path: Path) -> None:
+    settings = Settings(budget=Budget(per_session="60k tokens"))
+    respond = answering(
+        [delegating("be expensive"), Served(text="fine")],
+        lambda task: Served(text="done", input_tokens=59_950, output_tokens=10),
+    )
+    async with family(tmp_path, respond, settings) as (work, server):
+        assert (await work.say("go")).reason == "budget"
+        assert len(server.posts) == 2
+
+
+async def test_a_question_of_a_child_reaches_whoever_watches_the_parent(tmp_path: Path) -> None:
+    child = iter([Served(calls=(ServedCall("terminal", '{"command": "sudo touch x"}'),)), Served(text="could not")])
+    respond = answering([delegating("try it"), Served(text="it could not")], lambda task: next(child))
+    async with family(tmp_path, respond) as (work, _):
+
+        async def deny() -> str:
+            async for event in work.agent.service.watch(work.session):
+                if event["type"] == "agent.approval.requested":
+                    await work.agent.service.answer(event["session_id"], event["call_id"], "deny", by="test")
+                    return str(event["session_id"])
+            raise AssertionError
+
+        with work.agent.desk.attached("test"):
+            watching = asyncio.ensure_future(deny())
+            assert (await work.say("go")).reason == "done"
+            asked = await asyncio.wait_for(watching, 20)
+        (info,) = work.app.store.sessions.children(work.session)
+        assert asked == info.id
+
+
+async def test_children_of_children_have_no_children(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+        agent = Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))
+        above = app.begin(SessionCreated(surface="test")).session
+        assert "delegate" in agent.tools(above)
+        for expected in (True, False):
+            created = SessionCreated(kind="child", parent=above, root=above, surface="delegate")
+            above = app.begin(created).session
+            assert ("delegate" in agent.tools(above)) is expected
