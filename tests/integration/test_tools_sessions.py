@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 async def search(store: Store, **arguments: object) -> ToolResult:
     context = ToolContext("c", "now", Path("/"), lambda text: None)
-    return await Memory(StoreRecall(store)).session_search.run(arguments, context)
+    return await Memory(StoreRecall(lambda: store)).session_search.run(arguments, context)
 
 
 def fill(store: Store) -> None:

@@ -1,6 +1,6 @@
 """Past sessions as the `session_search` tool asks for them: a reader of the log and its index."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -25,10 +25,14 @@ class _Text(msgspec.Struct):
 
 
 class StoreRecall:
-    """Implements `Recall` on the store."""
+    """Implements `Recall` on the store, which is opened when something is asked."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._open = store
+
+    @property
+    def _store(self) -> Store:
+        return self._open()
 
     def find(self, query: str, *, session: str, limit: int) -> Sequence[Said]:
         """Messages with all these words, newest first."""

@@ -231,6 +231,15 @@ class Browser(Section, frozen=True):
     idle_timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")] = 900.0
 
 
+class Tools(Section, frozen=True):
+    """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
+
+    enabled: Annotated[
+        tuple[str, ...], Meta(description="Offered in addition to what a surface offers by itself.")
+    ] = ()
+    disabled: Annotated[tuple[str, ...], Meta(description="Never offered, whatever else names it.")] = ()
+
+
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
@@ -249,6 +258,7 @@ class Settings(Section, frozen=True):
     budget: Budget = Budget()
     web: Web = Web()
     browser: Browser = Browser()
+    tools: Tools = Tools()
     sessions: Sessions = Sessions()
     store: Store = Store()
     display: Display = Display()

@@ -1,36 +1,99 @@
-"""The tools: what the model can do, and what it may do. See `tool` for how one is made."""
+"""The tools: what the model can do, and what it may do. See `tool` for how one is made, `toolsets` for who gets which.
 
-from collections.abc import Mapping
+`session_tools` makes the tools of one session. Each session has its own: they know what it has read, and where its
+terminal is. New tools go to the end of the list: what a model has been told at the beginning stays as it was.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from hermes.core.ports import Tool
+from hermes.tools.ask_user import ask_user
+from hermes.tools.child import PlainChild, Start
 from hermes.tools.files import Files
+from hermes.tools.images import Pictures
 from hermes.tools.output import OutputFolder
+from hermes.tools.patch import Patches
 from hermes.tools.policy import InterimPolicy
 from hermes.tools.ripgrep import find_ripgrep
+from hermes.tools.run_python import PythonRunner
 from hermes.tools.search import Search
+from hermes.tools.seen import Seen
 from hermes.tools.sensitive import Guard
+from hermes.tools.session_search import Memory, Recall
 from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
+from hermes.tools.toolsets import Choice, choose
 
-__all__ = ["InterimPolicy", "default_tools"]
+__all__ = ["InterimPolicy", "Needs", "all_tools", "default_tools", "session_tools"]
+
+log = logging.getLogger("hermes.tools")
+
+_BASIC = ("terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo")
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tools of a session are made of."""
+
+    outputs: Path
+    """Keeps outputs too long to show; made on first use, and belongs in the home's cache."""
+    environment: Mapping[str, str]
+    hermes_home: Path
+    recall: Recall | None = None
+    """Past sessions; without them there is no `session_search`."""
+    start: Start = PlainChild
+    """Starts the programs that tools talk to."""
+    extra: tuple[Tool, ...] = ()
+    """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
+    choice: Choice = Choice()
+
+
+def session_tools(needs: Needs) -> dict[str, Tool]:
+    """The tools one session offers, by name."""
+    offered: dict[str, Tool] = {}
+    offered |= choose(_by_name(_make(needs, lambda: offered)), needs.choice)
+    return offered
+
+
+def all_tools(needs: Needs) -> dict[str, Tool]:
+    """Every tool there is, offered or not."""
+    return _by_name(_make(needs, dict))
 
 
 def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path) -> dict[str, Tool]:
-    """The tools of one session (they know what it has read, and where its terminal is), by name.
+    """The tools that every model knows how to use, also the embedded one."""
+    tools = all_tools(Needs(outputs=output_folder, environment=environment, hermes_home=hermes_home))
+    return {name: tools[name] for name in _BASIC}
 
-    `output_folder` keeps outputs too long to show; it is made on first use, and belongs in the home's cache.
-    """
-    files = Files()
-    search = Search(Guard(hermes_home.resolve()), find_ripgrep(environment))
-    terminal = Terminal(OutputFolder(output_folder), environment)
-    tools: list[Tool] = [
-        terminal.terminal,
-        files.read_file,
-        search.list_files,
-        search.search_files,
-        files.write_file,
-        files.edit_file,
-        todo,
-    ]
-    return {tool.spec.name: tool for tool in tools}
+
+def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
+    seen = Seen()
+    output = OutputFolder(needs.outputs)
+    files = Files(seen)
+    search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment))
+    yield Terminal(output, needs.environment).terminal
+    yield files.read_file
+    yield search.list_files
+    yield search.search_files
+    yield files.write_file
+    yield files.edit_file
+    yield todo
+    yield Patches(seen).apply_patch
+    yield Pictures(needs.outputs.with_name("pictures")).view_image
+    yield ask_user
+    if needs.recall is not None:
+        yield Memory(needs.recall).session_search
+    yield PythonRunner(output, needs.environment, needs.start, offered).run_python
+    yield from needs.extra
+
+
+def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:
+    """By name. A tool from elsewhere can't take the place of one that is there."""
+    found: dict[str, Tool] = {}
+    for one in tools:
+        if found.setdefault(one.spec.name, one) is not one:
+            log.warning("there is a tool %s already; another one of that name is left out", one.spec.name)
+    return found

@@ -1,0 +1,93 @@
+"""Toolsets: tools by what they are for, and which of them each surface offers.
+
+A set names its tools, or how their names begin. The settings `tools.enabled` and `tools.disabled` name sets, tools or
+beginnings (`mcp.github.*`); what is disabled stays off, whatever else names it.
+"""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from hermes.core.ports import Tool
+
+OTHER = "other"
+
+
+class Toolset(msgspec.Struct, frozen=True):
+    """Tools that belong together."""
+
+    name: str
+    summary: str
+    patterns: tuple[str, ...]
+
+
+TOOLSETS = (
+    Toolset("terminal", "run commands", ("terminal", "terminal_*", "process", "process_*", "background_*")),
+    Toolset(
+        "files",
+        "read, search and change files",
+        ("read_file", "list_files", "search_files", "write_file", "edit_file", "apply_patch", "view_image"),
+    ),
+    Toolset("plan", "keep a list of steps", ("todo",)),
+    Toolset("ask", "ask the user a question", ("ask_user",)),
+    Toolset("web", "search the web and read pages", ("web_search", "web_fetch")),
+    Toolset("browser", "use a real browser", ("browser_*",)),
+    Toolset("code", "run Python that calls the other tools", ("run_python",)),
+    Toolset("sessions", "look up past conversations", ("session_search",)),
+    Toolset("delegate", "hand work to other agents", ("delegate", "delegate_*")),
+    Toolset("mcp", "tools of your MCP servers", ("mcp.*",)),
+    Toolset(OTHER, "tools of plugins", ("*",)),
+)
+_BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
+
+_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", "delegate", "mcp", OTHER)
+SURFACES: dict[str, tuple[str, ...]] = {
+    "cli": _PERSON,
+    "tui": _PERSON,
+    "api": ("terminal", "files", "plan", "ask", "web", "sessions", "mcp", OTHER),
+    "gateway": ("files", "plan", "ask", "web", "sessions", "mcp", OTHER),
+    "cron": ("terminal", "files", "plan", "web", "code", "sessions", "mcp", OTHER),
+}
+"""What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
+where nobody is there, nobody is asked."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Which tools are wanted: by the surface, and by the settings."""
+
+    surface: str = "cli"
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+    def wants(self, name: str) -> bool:
+        """Whether a tool is offered."""
+        if any(fits(entry, name) for entry in self.disabled):
+            return False
+        sets = SURFACES.get(self.surface, SURFACES["gateway"])
+        return toolset_of(name) in sets or any(fits(entry, name) for entry in self.enabled)
+
+    def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
+        """What the settings name that fits none of these tools, and no set."""
+        known = tuple(names)
+        entries = dict.fromkeys((*self.enabled, *self.disabled))
+        return tuple(
+            entry for entry in entries if entry not in _BY_NAME and not any(fits(entry, name) for name in known)
+        )
+
+
+def toolset_of(name: str) -> str:
+    """The set a tool belongs to."""
+    return next(one.name for one in TOOLSETS if any(fnmatchcase(name, pattern) for pattern in one.patterns))
+
+
+def fits(entry: str, name: str) -> bool:
+    """Whether an entry of the settings means this tool: as its set, its name, or a pattern."""
+    if entry in _BY_NAME:
+        return toolset_of(name) == entry
+    return fnmatchcase(name, entry)
+
+
+def choose(tools: Mapping[str, Tool], choice: Choice) -> dict[str, Tool]:
+    """The tools that are offered, in their order."""
+    return {name: one for name, one in tools.items() if choice.wants(name)}
