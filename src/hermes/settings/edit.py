@@ -38,6 +38,17 @@ def unset_value(path: Path, key: str) -> bool:
     return _change(path, lambda text: without_value(text, keys), lambda data: _without(data, keys))
 
 
+def remove_entry(path: Path, table: str, name: str) -> bool:
+    """Remove what is called `name` from a table of named things, such as `mcp_servers`. False if it was not there."""
+    from hermes.settings.splice import without_value
+
+    data, _ = parse_config(read_text(path) or "")
+    entries = data.get(table)
+    last = isinstance(entries, dict) and set(entries) == {name}
+    keys = (table,) if last else (table, name)
+    return _change(path, lambda text: without_value(text, keys), lambda data: _without(data, keys))
+
+
 def set_secret(path: Path, name: str, value: str | None) -> None:
     """Set `name` in the `.env` at `path`, or remove it. The file is for this user only."""
     with atomic.locked(path) as target:

@@ -1,0 +1,48 @@
+"""Where a server is: its settings with the secrets filled in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.mcp.child import Launch
+from hermes.mcp.definitions import is_server_name
+from hermes.mcp.environment import Values, handed_on, telling
+from hermes.mcp.failures import ServerFailed
+from hermes.mcp.place import Place
+from hermes.mcp.text import Redaction
+from hermes.settings.sections import McpServer
+
+
+class Address(msgspec.Struct, frozen=True):
+    """What is started here, or a service with its headers. Never shown: it holds secrets."""
+
+    launch: Launch | None
+    url: str
+    headers: Mapping[str, str]
+    connect_timeout: float
+    redact: Redaction
+
+    def __repr__(self) -> str:
+        return "Address(...)"
+
+
+def address_of(name: str, settings: McpServer, place: Place) -> Address:
+    """The address of a server. ServerFailed or SettingsError says what is wrong with its settings."""
+    if not is_server_name(name):
+        raise ServerFailed("its name can't be used", hint="Use letters, digits, - and _, at most 32.")
+    if bool(settings.command) == bool(settings.url):
+        raise ServerFailed("it needs either a command or a url", hint="Correct it with: hermes config edit")
+    values = Values(place.secrets, place.environment)
+    env = {key: values.filled(value) for key, value in settings.env.items()}
+    headers = {key: values.filled(value) for key, value in settings.headers.items()}
+    redact = Redaction(values.used | telling(env) | telling(headers))
+    launch = _launch(name, settings, env, place) if settings.command else None
+    return Address(launch, settings.url, headers, settings.connect_timeout, redact)
+
+
+def _launch(name: str, settings: McpServer, env: Mapping[str, str], place: Place) -> Launch:
+    home = Path(place.environment.get("HOME") or "/")
+    folder = settings.cwd.removeprefix("~/") if settings.cwd not in {"", "~"} else "."
+    log = place.home.logs / "mcp" / f"{name}.log"
+    return Launch(settings.command, settings.args, {**handed_on(place.environment), **env}, home / folder, log)

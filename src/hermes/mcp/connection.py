@@ -1,0 +1,234 @@
+"""One connection to a server, owned by a task of its own: what is opened in it is closed in it, whoever calls.
+
+Whatever the server does, it ends this connection and nothing else.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hermes.mcp.address import Address
+from hermes.mcp.child import Child
+from hermes.mcp.definitions import Listing, listing
+from hermes.mcp.failures import Closed, Refused, ServerFailed, leaves
+from hermes.mcp.gate import Gate
+from hermes.mcp.text import one_line
+from hermes.settings.sections import McpTools
+
+if TYPE_CHECKING:
+    from hermes.mcp.protocol import Elicit, Peer, Progress
+    from hermes.mcp.service import LimitedTransport
+
+log = logging.getLogger("hermes.mcp")
+
+_FRESH = 60.0
+"""Seconds for which a listing is believed without asking again."""
+_LEAVING = 10.0
+_LAST_WORDS = 0.5
+_OVER = frozenset((401, 403, 404))
+"""Refusals after which a service has to be greeted again."""
+
+_T = TypeVar("_T")
+
+
+class Connection:
+    """A server that can be called. `failure` says why it can't any more."""
+
+    def __init__(self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: Callable[[], None]) -> None:
+        self.failure: ServerFailed | None = None
+        self.pid = 0
+        self._address = address
+        self._chosen = chosen
+        self._elicit = elicit
+        self._on_end = on_end
+        self._peer: Peer | None = None
+        self._listing = Listing()
+        self._listed = float("-inf")
+        self._listing_lock = asyncio.Lock()
+        self._gate = Gate(self._list_changed)
+        self._child: Child | None = None
+        self._transport: LimitedTransport | None = None
+        self._left = False
+        self._closing = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.get_running_loop().create_task(self._own())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be called."""
+        return self._peer is not None and not self._closing.is_set() and not self._task.done()
+
+    @property
+    def title(self) -> str:
+        """What the server calls itself, and the protocol it speaks."""
+        return f"{one_line(self._peer.title, 60)} (MCP {self._peer.version})" if self._peer else ""
+
+    @property
+    def dropped(self) -> int:
+        """How many messages were dropped because too many came."""
+        return self._gate.dropped
+
+    async def opened(self) -> Listing:
+        """Waits until it can be called. ServerFailed says why it can't; nothing is left running then."""
+        try:
+            await asyncio.to_thread(_protocol)  # loading is not the server's time
+            async with asyncio.timeout(self._address.connect_timeout):
+                await asyncio.shield(self._ready)
+                return await self.tools()
+        except TimeoutError:
+            failure = ServerFailed(
+                f"it did not answer within {self._address.connect_timeout:g} s",
+                hint="If it is only slow to start, raise its connect_timeout.",
+            )
+            await self.close(failure)
+            raise failure from None
+        except Refused as refused:
+            await self.close(self._refused(refused))
+            raise self.failure or self._refused(refused) from refused
+        except BaseException:
+            await self.close(self.failure)
+            raise
+
+    async def tools(self) -> Listing:
+        """What the server offers now; asked again when it said that this has changed, or after a while."""
+        async with self._listing_lock:
+            if time.monotonic() - self._listed > _FRESH:
+                self._listed = time.monotonic()  # a change that is announced from here on counts
+                try:
+                    raw = await self._asking(lambda peer: peer.list_tools())
+                except BaseException:
+                    self._list_changed()
+                    raise
+                self._listing = listing(raw, self._chosen)
+            return self._listing
+
+    async def call(self, name: str, arguments: Mapping[str, Any], progress: "Progress") -> dict[str, Any]:
+        """Calls a tool. Refused carries an error of the server's; ServerFailed means that the connection is over."""
+        return await self._asking(lambda peer: peer.call(name, arguments, progress))
+
+    async def close(self, failure: ServerFailed | None = None) -> None:
+        """Ends it. The server and everything it started is gone afterwards."""
+        self.failure = self.failure or failure
+        self._closing.set()
+        if not self._ready.done():
+            self._task.cancel()  # it is still opening: there is nothing to say goodbye to
+        done, _ = await asyncio.wait([self._task], timeout=_LEAVING)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_LEAVING)
+
+    async def _asking(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
+        if self._peer is None or self._task.done():
+            raise self.failure or ServerFailed("it has ended")
+        try:
+            return await ask(self._peer)
+        except Closed as closed:
+            await asyncio.wait([self._task], timeout=_LAST_WORDS if not self._closing.is_set() else _LEAVING)
+            if self._task.done():
+                raise self.failure or ServerFailed("it has ended") from closed
+            raise Refused(str(closed)) from closed  # only this request has failed
+        except Refused as refused:
+            if self._transport is not None and self._transport.refusal in _OVER:
+                await self.close(self._refused(refused))
+                raise self._refused(refused) from refused
+            raise
+
+    async def _own(self) -> None:
+        """The boundary of a server: nothing that goes wrong in it reaches a session as anything but words."""
+        try:
+            async with (
+                self._streams() as (incoming, outgoing),
+                _protocol().greeted(incoming, outgoing, self._elicit) as peer,
+            ):
+                self._peer = peer
+                self._ready.set_result(None)
+                await self._closing.wait()
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - see above
+            log.info("MCP connection ended: %s", self._address.redact(repr(leaves(error)[:3])))
+            self.failure = self.failure or self._explain(leaves(error))
+        else:
+            if self._left:
+                self.failure = self.failure or self._gone()
+        finally:
+            self._closing.set()
+            if not self._ready.done():
+                self._ready.set_exception(self.failure or ServerFailed("it was stopped"))
+                self._ready.exception()  # it may be that nobody waits for it any more
+            self._on_end()
+
+    @contextlib.asynccontextmanager
+    async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        address = self._address
+        protocol = await asyncio.to_thread(_protocol)
+        if address.launch is None:
+            service = await asyncio.to_thread(importlib.import_module, "hermes.mcp.service")
+            self._transport = service.LimitedTransport()
+            over = service.over_http(address.url, address.headers, self._transport, address.connect_timeout)
+            async with over as streams, protocol.filtered(streams, self._gate, self._lost) as gated:
+                yield gated
+            return
+        self._child = child = await Child.start(address.launch)
+        self.pid = child.process.pid
+        try:
+            async with protocol.over_pipes(child, self._gate, self._lost) as streams:
+                yield streams
+        finally:
+            await child.stop()
+
+    def _lost(self) -> None:
+        """The server says no more."""
+        self._left = not self._closing.is_set()
+        self._closing.set()
+
+    def _list_changed(self) -> None:
+        self._listed = float("-inf")
+
+    def _explain(self, errors: list[BaseException]) -> ServerFailed:
+        """What went wrong, in words: the most telling of what was raised."""
+        for error in errors:
+            if isinstance(error, ServerFailed):
+                return error
+            if isinstance(error, Refused):
+                return self._refused(error)
+            if type(error).__module__.startswith("httpx2"):
+                return ServerFailed(
+                    "it can't be reached", hint="Check its url, and the network.", said=self._said(error)
+                )
+        if any(isinstance(error, Closed) for error in errors):
+            return self._gone()
+        return ServerFailed(f"something unexpected went wrong ({type(errors[0]).__name__})", said=self._said(errors[0]))
+
+    def _refused(self, refused: Refused) -> ServerFailed:
+        if self._transport is not None and self._transport.refusal:
+            words, hint = importlib.import_module("hermes.mcp.service").refusal_words(self._transport.refusal)
+            return ServerFailed(words, hint=hint)
+        return ServerFailed("it refused", said=self._said(refused))
+
+    def _gone(self) -> ServerFailed:
+        """A server that has ended by itself: how, and its last words."""
+        if self._child is None:
+            return ServerFailed("it closed the connection")
+        code, words = self._child.process.poll(), self._said(self._child.log.tail())
+        how = f"it ended by itself (exit code {code})" if code is not None else "it closed its output"
+        hint = f"What it wrote: {self._child.log.path}" if words else ""
+        return ServerFailed(how, hint=hint, said=words)
+
+    def _said(self, words: object) -> str:
+        """Words of others, short and without secrets."""
+        return one_line(self._address.redact(str(words)), 200)
+
+
+def _protocol() -> ModuleType:
+    """The protocol's module, which takes long to load and may not be installed."""
+    try:
+        return importlib.import_module("hermes.mcp.protocol")
+    except ImportError as error:
+        raise ServerFailed(
+            "the part of Hermes that speaks MCP is not installed",
+            hint="Install it with: pip install 'hermes-agent[mcp]'",
+        ) from error

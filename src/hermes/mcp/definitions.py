@@ -1,0 +1,142 @@
+"""What a server says of its tools: read with limits, comparable by a fingerprint, named so that nothing collides."""
+
+import fnmatch
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.mcp.text import one_line, plain
+from hermes.schema.tools import ToolSpec
+from hermes.settings.sections import McpTools
+
+PREFIX = "mcp"
+MAX_TOOLS = 128
+"""Tools of one server that are offered."""
+MAX_DESCRIPTION = 4_000
+MAX_SCHEMA = 32 * 1024
+"""Bytes of one tool's parameters."""
+_SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_TOOL = re.compile(r"[A-Za-z0-9_./-]{1,96}")
+
+
+class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One tool as its server describes it."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    read_only: bool = False
+    """The server says that it changes nothing. Only a trusted server is believed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same words and parameters, however they are ordered."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    def spec(self, server: str) -> ToolSpec:
+        """The tool as a model sees it."""
+        return ToolSpec(name=f"{PREFIX}.{server}.{self.name}", description=self.description, parameters=self.parameters)
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The tools of a server at one moment, by name; `left_out` says which are not offered, and why."""
+
+    tools: dict[str, Definition] = {}
+    left_out: tuple[str, ...] = ()
+
+
+class RawTool(msgspec.Struct, frozen=True):
+    """A tool as it came."""
+
+    name: str
+    description: str
+    parameters: Any
+    read_only: bool
+
+
+def is_server_name(name: str) -> bool:
+    """Whether a server can be called that: it becomes a part of its tools' names."""
+    return _SERVER.fullmatch(name) is not None
+
+
+def listing(raw: Iterable[RawTool], chosen: McpTools) -> Listing:
+    """What of a server's tools can be offered, in the order of their names."""
+    tools: dict[str, Definition] = {}
+    left_out: list[str] = []
+    for tool in sorted(raw, key=lambda tool: tool.name):
+        if not _is_chosen(tool.name, chosen):
+            continue
+        name = one_line(tool.name, 60)
+        if tool.name in tools:
+            left_out.append(f"{name}: there are two of that name")
+            continue
+        made = _definition(tool)
+        if isinstance(made, str):
+            left_out.append(f"{name}: {made}")
+        elif len(tools) >= MAX_TOOLS:
+            left_out.append(f"{name}: only the first {MAX_TOOLS} are offered")
+        else:
+            tools[tool.name] = made
+    return Listing(tools, tuple(left_out))
+
+
+def _definition(tool: RawTool) -> Definition | str:
+    """The tool with harmless words; why it can't be offered, otherwise."""
+    if not _TOOL.fullmatch(tool.name):
+        return "its name has characters that a tool's name can't have"
+    if not isinstance(tool.parameters, dict) or tool.parameters.get("type", "object") != "object":
+        return "its parameters are not described as an object"
+    try:
+        size = len(msgspec.json.encode(tool.parameters))
+    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError):
+        return "its parameters can't be read"
+    if size > MAX_SCHEMA:
+        return f"its parameters take {size:,} bytes (at most {MAX_SCHEMA:,})"
+    words = plain(tool.description).strip()
+    if len(words) > MAX_DESCRIPTION:
+        words = words[:MAX_DESCRIPTION] + " [...]"
+    return Definition(tool.name, words, _schema(tool.parameters), tool.read_only)
+
+
+def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without its dialect, which some providers refuse; one without properties takes any."""
+    kept = {key: _harmless(value) for key, value in parameters.items() if key != "$schema"}
+    kept.setdefault("type", "object")
+    if not kept.get("properties"):
+        kept["properties"] = dict[str, Any]()
+        kept.setdefault("additionalProperties", True)
+    return kept
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return {key: _harmless(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _is_chosen(name: str, chosen: McpTools) -> bool:
+    included = not chosen.include or any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.include)
+    return included and not any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.exclude)
+
+
+def difference(before: Definition, now: Definition) -> str:
+    """What has changed, for a person to judge."""
+    lines: list[str] = []
+    if before.description != now.description:
+        lines += [f"Before: {one_line(before.description, 600)}", f"Now: {one_line(now.description, 1200)}"]
+    old, new = before.parameters.get("properties", {}), now.parameters.get("properties", {})
+    for words, names in (
+        ("New arguments", [name for name in new if name not in old]),
+        ("Arguments that are gone", [name for name in old if name not in new]),
+        ("Arguments that are described differently", [name for name in new if name in old and new[name] != old[name]]),
+    ):
+        if names:
+            lines.append(f"{words}: {one_line(', '.join(names))}")
+    if before.read_only != now.read_only:
+        lines.append(f"It now says that it {'only reads' if now.read_only else 'may change something'}.")
+    return "\n".join(lines) or "Its parameters are described differently."

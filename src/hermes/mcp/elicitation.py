@@ -1,0 +1,137 @@
+"""Questions that a server asks in the middle of a call, put to the user: a form field by field, or an address to open.
+
+Nobody there, an answer that does not fit three times, or a plain no: the server is told that the user declined.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.core.ports import AskUser
+from hermes.errors import ToolFailed
+from hermes.mcp.text import one_line, plain
+
+DECLINE = "Decline"
+_DONE = "Done"
+_TRIES = 3
+_FIELDS = 20
+_MESSAGE = 2_000
+_YES = frozenset(("yes", "y", "true", "1", "on"))
+_NO = frozenset(("no", "n", "false", "0", "off"))
+
+
+class Declined(Exception):
+    """The user does not want to answer."""
+
+
+async def answer(server: str, params: Mapping[str, Any], ask: AskUser) -> dict[str, Any]:
+    """The server's question answered by the user, as the protocol wants it."""
+    message = plain(str(params.get("message", "")))[:_MESSAGE]
+    try:
+        if params.get("mode") == "url":
+            await _visit(server, message, str(params.get("url", "")), ask)
+            return {"action": "accept"}
+        content = await _form(server, message, params.get("requestedSchema", {}), ask)
+    except (Declined, ToolFailed):
+        return {"action": "decline"}
+    return {"action": "accept", "content": content}
+
+
+async def _visit(server: str, message: str, url: str, ask: AskUser) -> None:
+    if not url.startswith(("https://", "http://")) or not url.isprintable() or " " in url:
+        raise Declined
+    text = f"The MCP server {server} asks you to open an address: {message}\n{url}\nOpen it only if you expect this."
+    if (await ask(text, (_DONE, DECLINE))).strip().lower() != _DONE.lower():
+        raise Declined
+
+
+async def _form(server: str, message: str, schema: Mapping[str, Any], ask: AskUser) -> dict[str, Any]:
+    head = f"The MCP server {server} asks: {message}"
+    fields = schema.get("properties", {})
+    if not isinstance(fields, dict) or len(fields) > _FIELDS:
+        raise Declined
+    if not fields:
+        if (await ask(head, ("Yes", DECLINE))).strip().lower() not in _YES:
+            raise Declined
+        return {}
+    required = schema.get("required") or ()
+    content: dict[str, Any] = {}
+    for number, (name, field) in enumerate(fields.items()):
+        intro = head if number == 0 else f"The MCP server {server} also asks:"
+        value = await _field(intro, name, field, ask, is_required=name in required)
+        if value is not None:
+            content[name] = value
+    return content
+
+
+async def _field(intro: str, name: str, field: Mapping[str, Any], ask: AskUser, *, is_required: bool) -> Any:
+    """One value; None for an optional one that was left empty."""
+    label = one_line(str(field.get("title") or name), 100)
+    about = one_line(str(field.get("description") or ""), 300)
+    choices = _choices(field)
+    wanted = f"{label}: {about}" if about else label
+    text = f"{intro}\n{wanted}{'' if is_required else ' (may be left empty)'}"
+    options = (*choices, DECLINE)
+    for _ in range(_TRIES):
+        given = (await ask(text, options)).strip()
+        if given.lower() == DECLINE.lower() and DECLINE not in choices:
+            raise Declined
+        if not given and not is_required:
+            return None
+        try:
+            return _value(given, field, choices)
+        except ValueError as problem:
+            text = f"{wanted}: {problem}. Please try again."
+    raise Declined
+
+
+def _choices(field: Mapping[str, Any]) -> tuple[str, ...]:
+    """What can be chosen, if it is a choice."""
+    if field.get("type") == "boolean":
+        return ("Yes", "No")
+    items = field.get("items") if field.get("type") == "array" else field
+    items = items if isinstance(items, dict) else {}
+    titled = items.get("oneOf") or items.get("anyOf") or ()
+    found = items.get("enum") or [one.get("const") for one in titled if isinstance(one, dict)]
+    return tuple(one_line(str(value), 100) for value in found if isinstance(value, str))
+
+
+def _value(given: str, field: Mapping[str, Any], choices: tuple[str, ...]) -> Any:
+    """What was typed, as the field wants it. ValueError says what it wants."""
+    match field.get("type"):
+        case "boolean":
+            if given.lower() not in _YES | _NO:
+                raise ValueError("it has to be yes or no")
+            return given.lower() in _YES
+        case "integer" | "number" as kind:
+            return _number(given, field, whole=kind == "integer")
+        case "array":
+            return [_chosen(part.strip(), choices) for part in given.split(",") if part.strip()]
+        case _:
+            return _chosen(given, choices) if choices else _text(given, field)
+
+
+def _number(given: str, field: Mapping[str, Any], *, whole: bool) -> float:
+    try:
+        number = int(given) if whole else float(given)
+    except ValueError:
+        raise ValueError("it has to be a whole number" if whole else "it has to be a number") from None
+    low, high = field.get("minimum"), field.get("maximum")
+    if (isinstance(low, (int, float)) and number < low) or (isinstance(high, (int, float)) and number > high):
+        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+        raise ValueError(f"it has to be {' and '.join(limits)}")
+    return number
+
+
+def _chosen(given: str, choices: tuple[str, ...]) -> str:
+    for choice in choices:
+        if choice.lower() == given.lower():
+            return choice
+    raise ValueError(f"it has to be one of {', '.join(choices)}")
+
+
+def _text(given: str, field: Mapping[str, Any]) -> str:
+    low, high = field.get("minLength"), field.get("maxLength")
+    if (isinstance(low, int) and len(given) < low) or (isinstance(high, int) and len(given) > high):
+        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+        raise ValueError(f"it has to have {' and '.join(limits)} characters")
+    return given

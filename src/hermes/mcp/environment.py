@@ -1,0 +1,60 @@
+"""What a server is given: an environment from an allowlist, and secrets where the settings refer to them."""
+
+import re
+from collections.abc import Mapping
+
+from hermes.errors import SettingsError
+from hermes.settings import Secrets
+from hermes.settings.secrets import has_credentials, is_secret_name
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_HANDED_ON = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+    )
+)
+_SECRET_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "x-api-key"))
+_FAMILIES = ("LC_", "XDG_")
+
+
+class Values:
+    """Fills in the `${NAME}` of one server's settings, and remembers which secrets went in."""
+
+    def __init__(self, secrets: Secrets, environment: Mapping[str, str]) -> None:
+        self._secrets = secrets
+        self._environment = environment
+        self.used: set[str] = set()
+
+    def filled(self, text: str) -> str:
+        """The text with every reference replaced. SettingsError for one that is not set."""
+        return _REFERENCE.sub(self._value, text)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        value = self._secrets.get(name)
+        if value is not None:
+            self.used.add(value)
+            return value
+        value = self._environment.get(name) or default
+        if value is None:
+            raise SettingsError(f"{name} is not set.", hint=f"Store it with: hermes config set {name}")
+        return value
+
+
+def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """What every server may see of the user's environment: where things are and which language, no keys."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in _HANDED_ON or name.startswith(_FAMILIES)) and not has_credentials(value)
+    }
+
+
+def telling(values: Mapping[str, str]) -> set[str]:
+    """Values that are secret by their name (a token, an authorization), wherever they came from."""
+    words = {name: value.split() for name, value in values.items() if value}
+    return {
+        word[-1] for name, word in words.items() if word and (is_secret_name(name) or name.lower() in _SECRET_HEADERS)
+    }

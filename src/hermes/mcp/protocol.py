@@ -1,0 +1,225 @@
+"""The protocol, spoken with the `mcp` library. The only module that imports it, and only when a server is used.
+
+It knows nothing of sessions, pins or approvals: `Peer` lists tools and calls them, and hands questions of the server
+to whoever listens.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import types
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import TypeAdapter, ValidationError
+
+from hermes import __version__
+from hermes.mcp.child import Child
+from hermes.mcp.definitions import RawTool
+from hermes.mcp.failures import Closed, Refused, ServerFailed
+from hermes.mcp.gate import Gate
+
+_PAGES = 50
+_ROUNDS = 10
+"""How often a call may come back with another question."""
+_NOISE = 50
+"""Lines in a row that are no messages: a server that writes so many speaks something else."""
+
+Elicit = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+Progress = ProgressFnT
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
+
+_messages: TypeAdapter[Any] = types.jsonrpc_message_adapter
+_results: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+
+
+class _Head(msgspec.Struct):
+    """What decides about a message."""
+
+    method: str | None = None
+    id: msgspec.Raw = msgspec.Raw()
+
+
+class Peer:
+    """A server that has said hello."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+
+    @property
+    def title(self) -> str:
+        """What the server calls itself."""
+        info = self._session.server_info
+        return f"{info.name} {info.version}".strip() if info else ""
+
+    @property
+    def version(self) -> str:
+        """The protocol both speak."""
+        return self._session.protocol_version or ""
+
+    async def list_tools(self) -> list[RawTool]:
+        """Every tool, page by page."""
+        capabilities = self._session.server_capabilities
+        if capabilities is None or capabilities.tools is None:
+            return []
+        found: list[RawTool] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page = await _asked(self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor)))
+            found += [_raw(tool) for tool in page.tools]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return found
+
+    async def call(self, name: str, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Calls a tool, as often as the server wants to know something first. Cancelling tells the server."""
+        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        for _ in range(_ROUNDS):
+            request = types.CallToolRequest(params=params)
+            # Not the library's `call_tool`: it matches results against patterns of the server's own making.
+            result = await _asked(self._session.send_request(request, _results, progress_callback=progress))
+            if isinstance(result, types.CallToolResult):
+                return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            answers = {key: await self._answer(key, asked) for key, asked in (result.input_requests or {}).items()}
+            if not answers:
+                await anyio.sleep(0.1)  # the server only wants to be asked again
+            params = params.model_copy(update={"input_responses": answers, "request_state": result.request_state})
+        raise Refused(f"it asked for input more than {_ROUNDS} times")
+
+    async def _answer(self, key: str, asked: Any) -> Any:
+        meta = asked.params.meta if asked.params else None
+        context = ClientRequestContext(session=self._session, request_id=key, meta=meta)
+        answer = await self._session.dispatch_input_request(context, asked)
+        if isinstance(answer, types.ErrorData):
+            raise Refused(answer.message)
+        return answer
+
+
+@contextlib.asynccontextmanager
+async def greeted(incoming: Any, outgoing: Any, elicit: Elicit) -> AsyncIterator[Peer]:
+    """Says hello over a pair of streams. Servers of before 2026 answer `initialize`, newer ones may want `discover`."""
+
+    async def asked(
+        context: ClientRequestContext,  # noqa: ARG001 - the library's shape
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult:
+        answer = await elicit(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        return types.ElicitResult(**answer)
+
+    info = types.Implementation(name="hermes", version=__version__)
+    async with ClientSession(incoming, outgoing, elicitation_callback=asked, client_info=info) as session:
+        await _hello(session)
+        yield Peer(session)
+
+
+async def _hello(session: ClientSession) -> None:
+    try:
+        await _asked(session.initialize())
+    except Refused as refusal:
+        try:
+            await _asked(session.discover())
+        except (Refused, RuntimeError):
+            raise refusal from None
+    except RuntimeError as error:
+        raise ServerFailed(f"it speaks another version of the protocol ({error})") from error
+
+
+async def _asked(request: Awaitable[Any]) -> Any:
+    """The answer, with the library's failures in our words."""
+    try:
+        return await request
+    except MCPError as error:
+        if error.error.code == types.CONNECTION_CLOSED:
+            raise Closed(error.error.message) from error
+        raise Refused(error.error.message) from error
+    except ValidationError as error:
+        raise Refused(f"its answer is not what the protocol says ({error.error_count()} problems)") from error
+
+
+def _raw(tool: types.Tool) -> RawTool:
+    hints = tool.annotations
+    return RawTool(tool.name, tool.description or "", tool.input_schema, bool(hints and hints.read_only_hint))
+
+
+@contextlib.asynccontextmanager
+async def over_pipes(child: Child, gate: Gate, on_end: Callable[[], None]) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """The streams of a server on this machine: one message per line. `on_end` is called when it says no more."""
+    into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, out = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        noise = 0
+        async with into:
+            async for line in child.lines():
+                message = _message(line, gate)
+                noise = noise + 1 if message is None else 0
+                if noise > _NOISE:
+                    raise ServerFailed("it does not speak MCP: its output is something else")
+                if isinstance(message, SessionMessage):
+                    await into.send(message)
+        on_end()
+
+    async def write() -> None:
+        async with out:
+            async for message in out:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await child.write(text.encode() + b"\n")
+
+    async with incoming, outgoing, anyio.create_task_group() as group:
+        group.start_soon(_until_closed, read)
+        group.start_soon(_until_closed, write)
+        try:
+            yield incoming, outgoing
+        finally:
+            group.cancel_scope.cancel()
+
+
+def _message(line: bytes, gate: Gate) -> SessionMessage | bool | None:
+    """A message that goes on; False for one that does not, None for a line that is none."""
+    if not line.strip():
+        return False
+    try:
+        head = msgspec.json.decode(line, type=_Head)
+        if not gate.admits(head.method, wants_answer=bool(bytes(head.id))):
+            return False
+        return SessionMessage(_messages.validate_json(line, by_name=False))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:
+    """Runs until the other side has gone, which is an end and no failure."""
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        await work()
+
+
+@contextlib.asynccontextmanager
+async def filtered(
+    streams: tuple[Any, Any], gate: Gate, on_end: Callable[[], None]
+) -> AsyncIterator[tuple[Incoming, Any]]:
+    """The streams of another transport, with the gate in between."""
+    source, outgoing = streams
+    into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+    async def read() -> None:
+        async with into:
+            async for item in source:
+                message = getattr(item, "message", None)
+                method = getattr(message, "method", None)
+                if gate.admits(method, wants_answer=getattr(message, "id", None) is not None):
+                    await into.send(item)
+        on_end()
+
+    async with incoming, anyio.create_task_group() as group:
+        group.start_soon(_until_closed, read)
+        try:
+            yield incoming, outgoing
+        finally:
+            group.cancel_scope.cancel()

@@ -1,0 +1,157 @@
+"""What a call brought back, as the model gets it: text that is capped, pictures, and files for everything else."""
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.errors import ToolFailed
+from hermes.mcp.text import one_line, plain
+from hermes.schema.messages import Image
+from hermes.schema.tools import ToolResult
+
+LIMIT = 30_000
+"""Characters that are shown whole; of more, the head and the tail."""
+_HEAD = 10_000
+_FILES = 50
+_MAX_PICTURE = 5 * 1024 * 1024
+_PICTURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n", ".png"),
+    "image/jpeg": (b"\xff\xd8\xff", ".jpg"),
+    "image/gif": (b"GIF8", ".gif"),
+    "image/webp": (b"RIFF", ".webp"),
+}
+
+
+class Shelf:
+    """Where what is too long or no text is kept, for this user only: with the outputs of other tools."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, content: bytes, server: str, ending: str) -> Path:
+        """A new file with this content. OSError if it can't be kept."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_place()
+        path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        return path
+
+    def _make_place(self) -> None:
+        """The oldest files of servers make place for a new one."""
+        files = sorted(self._folder.glob("mcp-*"), key=lambda path: path.lstat().st_mtime, reverse=True)
+        for path in files[_FILES - 1 :]:
+            path.unlink(missing_ok=True)
+
+
+class Reading:
+    """Reads the result of one call."""
+
+    def __init__(self, server: str, shelf: Shelf, redact: Callable[[str], str]) -> None:
+        self._server = server
+        self._shelf = shelf
+        self._redact = redact
+        self._images: list[Image] = []
+
+    def result(self, raw: Mapping[str, Any]) -> ToolResult:
+        """The whole result. What a server says of itself stays marked as its own words."""
+        blocks = [block for block in raw.get("content", ()) if isinstance(block, dict)]
+        parts = [part for block in blocks if (part := self._block(block))]
+        structured = raw.get("structuredContent")
+        if structured is not None and not _is_told(structured, blocks):
+            parts.append(msgspec.json.format(msgspec.json.encode(structured), indent=1).decode())
+        text = self.capped("\n\n".join(parts) or ("" if self._images else "(no output)"))
+        ok = raw.get("isError") is not True
+        return ToolResult(text=text, ok=ok, images=tuple(self._images), source=source(self._server))
+
+    def capped(self, text: str) -> str:
+        """The text, harmless; a long one with a hole, and all of it in a file."""
+        text = self._redact(plain(text))
+        if len(text) <= LIMIT:
+            return text
+        where = self._kept(text.encode(), ".txt", "all of it is")
+        tail = LIMIT - _HEAD
+        note = f"[{len(text) - LIMIT:,} of {len(text):,} characters left out here; {where}]"
+        return f"{text[:_HEAD]}\n{note}\n{text[-tail:]}"
+
+    def _block(self, block: Mapping[str, Any]) -> str:
+        match block.get("type"):
+            case "text":
+                return str(block.get("text", ""))
+            case "image":
+                return self._picture(block)
+            case "audio":
+                return self._file(block.get("data"), str(block.get("mimeType", "audio")))
+            case "resource_link":
+                about = [str(block.get(key) or "") for key in ("title", "name", "mimeType", "description")]
+                named = one_line(", ".join(dict.fromkeys(word for word in about if word)))
+                return f"[resource {one_line(str(block.get('uri', '')))}: {named}]"
+            case "resource":
+                return self._resource(block.get("resource") or {})
+            case kind:
+                return f"[content of an unknown kind: {one_line(str(kind), 40)}]"
+
+    def _resource(self, resource: Mapping[str, Any]) -> str:
+        uri = one_line(str(resource.get("uri", "")))
+        if "text" in resource:
+            return f"[resource {uri}]\n{resource['text']}"
+        return f"[resource {uri}] {self._file(resource.get('blob'), str(resource.get('mimeType', 'data')))}"
+
+    def _picture(self, block: Mapping[str, Any]) -> str:
+        kind = str(block.get("mimeType", ""))
+        start, ending = _PICTURES.get(kind, (b"", ""))
+        content = _decoded(block.get("data"))
+        if not ending or content is None or not content.startswith(start) or len(content) > _MAX_PICTURE:
+            return self._file(block.get("data"), kind or "a picture")
+        try:
+            path = self._shelf.keep(content, self._server, ending)
+        except OSError as error:
+            return f"[a picture that could not be kept: {(error.strerror or str(error)).lower()}]"
+        self._images.append(Image(source=str(path), media_type=kind))
+        return ""
+
+    def _file(self, data: object, kind: str) -> str:
+        content = _decoded(data)
+        if content is None:
+            return f"[{one_line(kind, 60)} that can't be read]"
+        return f"[{one_line(kind, 60)}, {len(content):,} bytes; {self._kept(content, '.bin', 'it is')}]"
+
+    def _kept(self, content: bytes, ending: str, what: str) -> str:
+        try:
+            return f"{what} in {self._shelf.keep(content, self._server, ending)}"
+        except OSError as error:
+            return f"it could not be kept: {(error.strerror or str(error)).lower()}"
+
+
+def source(server: str) -> str:
+    """Whose words a result holds."""
+    return f"MCP server {server}"
+
+
+def unusable(server: str, why: str, hint: str = "") -> ToolFailed:
+    """The error for a server that can't be used now."""
+    return ToolFailed(f"The MCP server {server} can't be used: {why}.", hint=hint)
+
+
+def _decoded(data: object) -> bytes | None:
+    try:
+        return base64.b64decode(data, validate=True) if isinstance(data, str) else None
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
+    """Whether the text says the same: servers repeat it there for clients that only read text."""
+    for block in blocks:
+        try:
+            if block.get("type") == "text" and msgspec.json.decode(str(block.get("text", ""))) == structured:
+                return True
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return False

@@ -1,0 +1,279 @@
+"""One configured server: connected when it is first needed, again after a failure but not too often, and left when
+it is idle. What goes wrong stays in its status."""
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.core.ports import ToolContext
+from hermes.errors import HermesError, ToolFailed
+from hermes.mcp import elicitation
+from hermes.mcp.address import address_of
+from hermes.mcp.agreement import Agreement
+from hermes.mcp.connection import Connection
+from hermes.mcp.definitions import Definition, Listing, is_server_name
+from hermes.mcp.failures import Refused, ServerFailed
+from hermes.mcp.patience import Patience
+from hermes.mcp.place import Place, ServerStatus, State
+from hermes.mcp.results import Reading, source, unusable
+from hermes.mcp.text import Redaction, one_line
+from hermes.schema.tools import ToolResult
+from hermes.settings.sections import McpServer
+
+_MAX_WAIT = 60.0
+"""The longest time between two attempts, in seconds."""
+
+
+class _Call:
+    """A call that runs: whom to ask, and its clock."""
+
+    def __init__(self, context: ToolContext, patience: Patience) -> None:
+        self.context = context
+        self.patience = patience
+
+
+_running: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("mcp_call", default=None)
+
+
+class Server:
+    """A server by its name in the settings."""
+
+    def __init__(self, name: str, settings: McpServer, place: Place) -> None:
+        self.name = name
+        self.settings = settings
+        self._place = place
+        self._agreement = Agreement(name, place.pins)
+        self._listing = place.listings.load(name, settings) if is_server_name(name) else None
+        self._connection: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
+        self._failure: HermesError | None = None
+        self._failures = 0
+        self._retry_at = 0.0
+        self._timeouts = 0
+        self._calls: list[_Call] = []
+        self._redact = Redaction()
+        self._idle: asyncio.TimerHandle | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    @property
+    def listing(self) -> Listing | None:
+        """What the server offered last; None if it was never asked with these settings."""
+        return self._listing
+
+    def status(self) -> ServerStatus:
+        """How it is with it now."""
+        listing, connection = self._listing or Listing(), self._connection
+        state, detail = self._state()
+        return ServerStatus(
+            name=self.name,
+            state=state,
+            detail=detail,
+            hint=self._failure.hint if self._failure and state == "failed" else "",
+            retry_in=max(0.0, self._retry_at - self._place.now()) if state == "failed" else 0.0,
+            tools=len(listing.tools),
+            changed=self.changed(),
+            left_out=listing.left_out,
+            pid=connection.pid if connection and connection.alive else 0,
+        )
+
+    def _state(self) -> tuple[State, str]:
+        if not self.settings.enabled:
+            return "off", "it is not enabled"
+        if self._connection is not None and self._connection.alive:
+            flood = f"; {self._connection.dropped:,} messages dropped" if self._connection.dropped else ""
+            return "connected", self._connection.title + flood
+        if self._opening is not None:
+            return "connecting", ""
+        if self._failure is not None:
+            return "failed", self._failure.full if isinstance(self._failure, ServerFailed) else self._failure.message
+        return "idle", "it is connected at the first call"
+
+    def changed(self) -> tuple[str, ...]:
+        """Tools that are not what was accepted."""
+        return self._agreement.changed(self._listing or Listing())
+
+    def offered(self) -> Mapping[str, Definition]:
+        """The tools to offer a model, as they were accepted."""
+        if self._listing is None or not self.settings.enabled:
+            return {}
+        try:
+            return self._agreement.offered(self._listing)
+        except HermesError as error:
+            self._fail(error)
+            return {}
+
+    def accept(self) -> None:
+        """The user accepts every tool as it is now."""
+        self._agreement.accept(self._listing or Listing())
+
+    async def connected(self) -> Connection:
+        """The connection, opened if need be. ServerFailed says why there is none."""
+        if self._connection is not None and self._connection.alive:
+            return self._connection
+        if self._opening is None:
+            wait = self._retry_at - self._place.now()
+            if wait > 0 and self._failure is not None:
+                raise ServerFailed(
+                    f"{self._failure.message}; it is tried again in {wait:.0f} s", hint=self._failure.hint
+                )
+            self._opening = asyncio.get_running_loop().create_task(self._open())
+            self._opening.add_done_callback(self._opened)
+            self._tell()
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Connection:
+        try:
+            address = address_of(self.name, self.settings, self._place)
+            connection = Connection(address, self.settings.tools, self._elicit, self._ended)
+            listing = await connection.opened()
+        except HermesError as failure:
+            self._fail(failure)
+            raise (
+                failure
+                if isinstance(failure, ServerFailed)
+                else ServerFailed(failure.message.rstrip("."), hint=failure.hint)
+            ) from failure
+        self._redact = address.redact
+        self._connection, self._failure = connection, None
+        self._learn(listing)
+        self._wait_for_calls()
+        return connection
+
+    def _opened(self, task: "asyncio.Task[Connection]") -> None:
+        self._opening = None
+        if not task.cancelled():
+            task.exception()  # whoever waited for it has it
+        self._tell()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Calls a tool that is still what was accepted. ToolFailed says what went wrong, and what that means."""
+        if not self.settings.enabled:
+            raise unusable(self.name, "it is not enabled", "Nothing was done.")
+        try:
+            connection = await self.connected()
+            await self._agreement.ensure(tool, lambda: self._definition(connection, tool), context)
+        except (ServerFailed, Refused, TimeoutError) as failure:
+            raise self._unusable(failure) from failure
+        call = _Call(context, Patience(self.settings.timeout))
+        self._calls.append(call)
+        token = _running.set(call)
+        try:
+            return await self._run(connection, tool, arguments, call)
+        finally:
+            _running.reset(token)
+            self._calls.remove(call)
+            self._wait_for_calls()
+
+    def _unusable(self, failure: ServerFailed | Refused | TimeoutError) -> ToolFailed:
+        """Why nothing was done, in our words only."""
+        match failure:
+            case ServerFailed():
+                return unusable(self.name, failure.message, f"Nothing was done. {failure.hint}".strip())
+            case TimeoutError():
+                return unusable(self.name, "it does not answer", "Nothing was done.")
+            case _:
+                return unusable(self.name, "it refused to list its tools", "Nothing was done.")
+
+    async def _run(self, connection: Connection, tool: str, arguments: Mapping[str, Any], call: _Call) -> ToolResult:
+        reading = Reading(self.name, self._place.shelf, self._redact)
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            call.patience.heard()
+            share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
+            call.context.show(f"{self._redact(one_line(message or ''))} ({share})\n".lstrip())
+
+        try:
+            async with call.patience:
+                raw = await connection.call(tool, arguments, told)
+        except TimeoutError:
+            await self._silent(connection)
+            raise ToolFailed(
+                f"{tool} of the MCP server {self.name} did not answer within {self.settings.timeout:g} s; it was told "
+                "to stop.",
+                hint="It may or may not have taken effect. Check before you go on.",
+            ) from None
+        except Refused as refused:
+            self._works()
+            return ToolResult(text=reading.capped(f"Error: {refused}"), ok=False, source=source(self.name))
+        except ServerFailed as failure:
+            hint = "The call may or may not have taken effect. Check before you go on."
+            raise unusable(self.name, failure.message, hint) from failure
+        self._works()
+        return reading.result(raw)
+
+    async def _definition(self, connection: Connection, tool: str) -> Definition:
+        async with asyncio.timeout(self.settings.timeout):
+            self._learn(await connection.tools())
+        found = (self._listing or Listing()).tools.get(tool)
+        if found is None:
+            raise ToolFailed(f"The MCP server {self.name} no longer offers {tool}.", hint="Nothing was done.")
+        return found
+
+    async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
+        """A question of the server's, put to the user of the call it belongs to. Without one it is declined."""
+        call = _running.get() or (self._calls[0] if len(self._calls) == 1 else None)
+        if call is None:
+            return {"action": "decline"}
+        with call.patience.standing():
+            return await elicitation.answer(self.name, params, call.context.ask)
+
+    def _learn(self, listing: Listing) -> None:
+        if listing != self._listing:
+            self._listing = listing
+            self._place.listings.save(self.name, self.settings, listing)
+
+    def _works(self) -> None:
+        self._failures = self._timeouts = 0
+
+    async def _silent(self, connection: Connection) -> None:
+        """A server that leaves two calls in a row without an answer is started again."""
+        self._timeouts += 1
+        if self._timeouts >= 2:
+            self._timeouts = 0
+            await connection.close(ServerFailed("it did not answer any more and was stopped"))
+
+    def _ended(self) -> None:
+        """The connection is over: by itself, or because it was idle."""
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.failure is not None:
+            self._fail(connection.failure)
+        self._tell()
+
+    def _fail(self, failure: HermesError) -> None:
+        """The first failure may be followed by another attempt at once; then the waits double."""
+        self._failure = failure
+        self._failures += 1
+        wait = 0.0 if self._failures == 1 else min(_MAX_WAIT, 2.0 ** (self._failures - 2))
+        self._retry_at = self._place.now() + wait
+
+    def _tell(self) -> None:
+        self._place.on_change(self.status())
+
+    def _wait_for_calls(self) -> None:
+        """Leaves the server when nobody has called it for a while."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self.settings.idle_timeout and not self._calls and self._connection is not None:
+            self._idle = asyncio.get_running_loop().call_later(self.settings.idle_timeout, self._leave)
+
+    def _leave(self) -> None:
+        if self._connection is not None and not self._calls:
+            task = asyncio.get_running_loop().create_task(self._connection.close())
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def close(self) -> None:
+        """Ends everything of this server."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
+            with contextlib.suppress(asyncio.CancelledError, HermesError):
+                await self._opening
+        if self._connection is not None:
+            await self._connection.close()
+        if self._leaving:
+            await asyncio.wait(self._leaving)

@@ -1,0 +1,109 @@
+"""All configured servers of one process: which tools they offer, how it is with them, and their end."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.mcp.definitions import Listing
+from hermes.mcp.failures import Refused, ServerFailed
+from hermes.mcp.memory import Listings, Pins
+from hermes.mcp.place import Place, ServerStatus
+from hermes.mcp.results import Shelf
+from hermes.mcp.server import Server
+from hermes.mcp.text import one_line
+from hermes.mcp.tool import McpTool
+from hermes.settings import Home, Secrets
+from hermes.settings.sections import McpServer
+
+PATIENCE = 4.0
+"""Seconds that a new session waits for servers that were never asked before. Who is later joins the next session."""
+
+OnChange: TypeAlias = Callable[[ServerStatus], None]
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What trying a server has shown."""
+
+    title: str
+    seconds: float
+    listing: Listing
+    changed: tuple[str, ...]
+
+
+class Servers:
+    """The servers of the settings. Making it reads the cached listings and starts nothing."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, McpServer],
+        home: Home,
+        secrets: Secrets,
+        environment: Mapping[str, str],
+        *,
+        on_change: OnChange = lambda _: None,
+    ) -> None:
+        place = Place(
+            home=home,
+            secrets=secrets,
+            environment=environment,
+            listings=Listings(home),
+            pins=Pins(home),
+            shelf=Shelf(home.cache / "outputs"),
+            on_change=on_change,
+        )
+        self._servers = {name: Server(name, settings[name], place) for name in sorted(settings)}
+
+    async def prepare(self, patience: float = PATIENCE) -> None:
+        """Before a session's first prompt: asks the servers that were never asked, all at once and not for long."""
+        unknown = [one for one in self._servers.values() if one.settings.enabled and one.listing is None]
+        if not unknown:
+            return
+        tasks = [asyncio.ensure_future(_try(server)) for server in unknown]
+        _, late = await asyncio.wait(tasks, timeout=patience)
+        for task in late:
+            task.cancel()  # only the waiting ends; the server goes on opening
+
+    def tools(self) -> Mapping[str, McpTool]:
+        """What the servers offer, by the names a model calls them by. Nothing is connected for it."""
+        made = (
+            McpTool(server, definition) for server in self._servers.values() for definition in server.offered().values()
+        )
+        return {tool.spec.name: tool for tool in made}
+
+    def status(self) -> tuple[ServerStatus, ...]:
+        """How it is with each server now."""
+        return tuple(server.status() for server in self._servers.values())
+
+    async def probe(self, name: str, *, accept: bool = False) -> Probe:
+        """Connects to a server and lists its tools; with `accept`, they are accepted as they are now.
+
+        ServerFailed says why it can't be used."""
+        server = self._servers.get(name)
+        if server is None:
+            raise SettingsError(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+        began = time.perf_counter()
+        try:
+            connection = await server.connected()
+            listing = await connection.tools()
+        except Refused as refused:
+            raise ServerFailed("it refused", said=one_line(str(refused))) from refused
+        seconds = time.perf_counter() - began
+        if accept:
+            server.accept()
+        return Probe(title=connection.title, seconds=seconds, listing=listing, changed=server.changed())
+
+    async def close(self) -> None:
+        """Ends every server, all at once."""
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
+
+
+async def _try(server: Server) -> None:
+    """Connects; why that failed is in the server's status."""
+    try:
+        await server.connected()
+    except ServerFailed:
+        return
