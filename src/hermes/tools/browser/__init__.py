@@ -1,0 +1,179 @@
+"""The browser tools: for pages that need scripts, a login or a click. A toolset of its own, off by default.
+
+Only the schemas are here; the browser and what drives it are loaded when the first page is opened.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
+
+from hermes.core.ports import Tool, ToolContext
+from hermes.schema.messages import Image
+from hermes.schema.tools import ToolResult
+from hermes.settings.sections import Browser, Web
+from hermes.tools.output import OutputFolder
+from hermes.tools.tool import tool
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from hermes.tools.browser.session import BrowserSession
+    from hermes.tools.web.gate import Resolver
+
+__all__ = ["BrowserTools"]
+
+_SHOWN = 20_000
+_AFTER_A_STEP = 8_000
+_SCROLL = 700
+
+Ref = Annotated[str, Meta(description="Element, such as e12.")]
+
+
+class BrowserTools:
+    """The tools of one session and its browser. Whoever made it calls `close` at the session's end."""
+
+    def __init__(
+        self,
+        settings: Browser,
+        web: Web,
+        folder: OutputFolder,
+        environment: Mapping[str, str],
+        resolver: "Resolver | None" = None,
+    ) -> None:
+        self._settings = settings
+        self._web = web
+        self._folder = folder
+        self._environment = environment
+        self._resolver = resolver
+
+    @property
+    def tools(self) -> list[Tool]:
+        """All of them."""
+        return [
+            self.browser_open,
+            self.browser_snapshot,
+            self.browser_click,
+            self.browser_type,
+            self.browser_select,
+            self.browser_scroll,
+            self.browser_back,
+            self.browser_screenshot,
+            self.browser_close,
+        ]
+
+    async def close(self) -> None:
+        """Ends the browser, if one was started."""
+        if "_session" in self.__dict__:
+            await self._session.close()
+
+    @cached_property
+    def _session(self) -> "BrowserSession":
+        from hermes.tools.browser.session import BrowserSession
+        from hermes.tools.web.build import build_gate
+
+        return BrowserSession(self._settings, build_gate(self._web, self._resolver), self._environment)
+
+    @tool("browser_open", effect="network")
+    async def browser_open(self, url: str) -> ToolResult:
+        """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
+        from hermes.tools.web.urls import read_url
+
+        place = read_url(url)
+        await self._session.gate.check(place)  # the proxy checks again; here the reason can be told
+        async with self._session.page(start=True) as page:
+            await page.goto(str(place), wait_until="domcontentloaded")
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_snapshot", effect="read")
+    async def browser_snapshot(self) -> ToolResult:
+        """The open page's elements, with refs."""
+        async with self._session.page() as page:
+            return await self._seen(page, _SHOWN)
+
+    @tool("browser_click", effect="other")
+    async def browser_click(self, ref: Ref) -> ToolResult:
+        """Clicks an element."""
+        from hermes.tools.browser.session import located
+
+        async with self._session.page() as page:
+            await located(page, ref).click()
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_type", effect="other")
+    async def browser_type(self, ref: Ref, text: str, submit: bool = False) -> ToolResult:
+        """Fills a field; submit presses Enter."""
+        from hermes.tools.browser.session import located
+
+        async with self._session.page() as page:
+            await located(page, ref).fill(text)
+            if submit:
+                await located(page, ref).press("Enter")
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_select", effect="other")
+    async def browser_select(self, ref: Ref, option: str) -> ToolResult:
+        """Chooses an option by label or value."""
+        from hermes.tools.browser.session import located
+
+        async with self._session.page() as page:
+            await located(page, ref).select_option(option)
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_scroll", effect="network")
+    async def browser_scroll(self, direction: Literal["down", "up"] = "down") -> ToolResult:
+        """Scrolls a screen."""
+        async with self._session.page() as page:
+            await page.mouse.wheel(0, _SCROLL if direction == "down" else -_SCROLL)
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_back", effect="network")
+    async def browser_back(self) -> ToolResult:
+        """Goes back a page."""
+        async with self._session.page() as page:
+            await page.go_back(wait_until="domcontentloaded")
+            return await self._seen(page, _AFTER_A_STEP)
+
+    @tool("browser_screenshot", effect="read")
+    async def browser_screenshot(self) -> ToolResult:
+        """A picture of what the browser shows."""
+        async with self._session.page() as page:
+            data = await page.screenshot(type="jpeg", quality=75)
+            source = page.url
+        path = await asyncio.to_thread(self._keep, data, ".jpg")
+        image = Image(source=str(path), media_type="image/jpeg")
+        return ToolResult(text=f"A picture of the page, kept in {path}.", images=(image,), source=source)
+
+    @tool("browser_close", effect="read")
+    async def browser_close(self, context: ToolContext) -> str:
+        """Closes the browser."""
+        context.show("Closing the browser\n")
+        await self.close()
+        return "The browser is closed."
+
+    async def _seen(self, page: "Page", limit: int) -> ToolResult:
+        """What the model gets to see of a page after a step: the newest one, if the step opened another."""
+        from hermes.tools.web.invisible import one_line, visible
+
+        page = page.context.pages[-1] if page.is_closed() or page.context.pages else page
+        await self._session.settle(page)
+        tree = visible(await page.aria_snapshot(mode="ai"))
+        title = one_line(await page.title())
+        shown = tree
+        notes = self._session.notes()
+        if len(tree) > limit:
+            path = await asyncio.to_thread(self._keep, tree.encode(errors="replace"), ".yaml")
+            shown = tree[: tree.rfind("\n", 0, limit)]
+            notes.append(f"{len(tree) - len(shown):,} more characters: all is in {path}")
+        lines = [f"Page: {title}", f"Address: {page.url}", *(f"[{note}]" for note in notes), shown or "(empty page)"]
+        return ToolResult(text="\n".join(lines), source=page.url)
+
+    def _keep(self, data: bytes, suffix: str) -> Path:
+        path, handle = self._folder.create("browser")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        return path.rename(path.with_suffix(suffix))

@@ -1,0 +1,52 @@
+"""Which browser is driven, and how it is started: alone, walled in, and gone with its owner."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.errors import ToolFailed
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "brave")
+_INSTALL = (
+    "The user can install Chromium (Debian: apt install chromium), run `playwright install chromium`,"
+    " or set browser.executable."
+)
+_ENVIRONMENT = (
+    *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+    *("XDG_RUNTIME_DIR", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS", "FONTCONFIG_PATH", "LD_LIBRARY_PATH"),
+)
+ARGUMENTS = (
+    "--disable-quic",  # goes around a proxy
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # only the proxy looks names up
+    "--dns-prefetch-disable",
+    "--disable-background-networking",
+    "--disable-sync",
+)
+
+
+def find_executable(configured: str, environment: Mapping[str, str], bundled: str) -> str:
+    """The configured browser, one on PATH, or playwright's own."""
+    if configured:
+        path = Path(configured).expanduser()
+        if not os.access(path, os.X_OK):
+            raise ToolFailed(f"browser.executable is {configured!r}, which can't be run.", hint=_INSTALL)
+        return str(path)
+    search = environment.get("PATH", os.defpath)
+    found = next((path for name in _NAMES if (path := shutil.which(name, path=search))), "")
+    if found:
+        return found
+    if bundled and os.access(bundled, os.X_OK):
+        return bundled
+    raise ToolFailed("No browser was found.", hint=_INSTALL)
+
+
+def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the browser may see of the environment: no key, no proxy."""
+    return {name: value for name, value in environment.items() if name in _ENVIRONMENT or name.startswith("LC_")}
+
+
+def needs_no_sandbox() -> bool:
+    """Whether Chromium can't use its own sandbox: it refuses to for root."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0

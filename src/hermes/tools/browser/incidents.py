@@ -1,0 +1,65 @@
+"""What happens beside a page: dialogs, downloads, crashes, new windows. Each is answered at once, and told later."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from hermes.tools.web.invisible import one_line
+
+if TYPE_CHECKING:
+    from playwright.async_api import Dialog, Download, Page
+
+_MOST_PAGES = 5
+_REMEMBERED = 10
+
+
+class Incidents:
+    """Watches pages and remembers what the model should know of them."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+        self._answers: set[asyncio.Future[None]] = set()
+
+    def tell(self, words: str) -> None:
+        """Remembers a sentence; of many, the latest."""
+        self._told = [*self._told, words][-_REMEMBERED:]
+
+    def take(self) -> list[str]:
+        """What happened since this was last asked."""
+        told = self._told
+        self._told = []
+        return told
+
+    def watch(self, page: "Page") -> None:
+        """Watches a page. There are never more than a few: the oldest makes place."""
+        page.on("dialog", self._dialog)
+        page.on("download", self._download)
+        page.on("crash", lambda _: self.tell("The page crashed."))
+        pages = page.context.pages
+        if len(pages) > _MOST_PAGES:
+            self.tell("The oldest page was closed.")
+            self._answer(pages[0].close())
+
+    def _dialog(self, dialog: "Dialog") -> None:
+        """Nobody sees a dialog: it is dismissed. Leaving a page is allowed."""
+        if dialog.type == "beforeunload":
+            self._answer(dialog.accept())
+            return
+        self.tell(f"The page showed a dialog ({dialog.type}), which was dismissed: {one_line(dialog.message)}")
+        self._answer(dialog.dismiss())
+
+    def _download(self, download: "Download") -> None:
+        self.tell(f"A download was refused: {one_line(download.suggested_filename)} from {one_line(download.url)}")
+
+    def _answer(self, work: Awaitable[None]) -> None:
+        answer = asyncio.ensure_future(_done(work))
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+
+
+async def _done(work: Awaitable[None]) -> None:
+    from playwright.async_api import Error
+
+    with contextlib.suppress(Error):  # the page went away first
+        await work

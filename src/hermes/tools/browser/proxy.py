@@ -1,0 +1,189 @@
+"""The browser's only way out: a proxy on loopback that lets through what the gate lets through.
+
+Intercepting requests in the browser would miss redirects, sockets and what the browser resolves by itself. Here every
+byte passes: each connection goes to an address that was checked a moment before. A password keeps other programs out.
+"""
+
+import asyncio
+import base64
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from hermes.errors import ToolFailed
+from hermes.tools.web.gate import Gate, Passage
+from hermes.tools.web.urls import Place, read_url
+
+_HEAD = 64 * 1024
+_PIECE = 64 * 1024
+_CONNECT = 10.0
+_REMEMBERED = 5
+_HOP_BY_HOP = ("proxy-authorization", "proxy-connection", "connection", "keep-alive", "upgrade", "te")
+
+
+class _Refused(Exception):
+    """What the client is told instead of an answer."""
+
+    def __init__(self, status: str, words: str, header: str = "") -> None:
+        super().__init__(words)
+        self.status = status
+        self.header = header
+
+
+class _Head(msgspec.Struct, frozen=True):
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+
+    def get(self, wanted: str) -> str:
+        return next((value for name, value in self.headers if name.lower() == wanted), "")
+
+
+class GateProxy:
+    """A proxy while it listens. `refusals` are the latest places that were not contacted, and why."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.user = "hermes"
+        self.password = secrets.token_urlsafe(24)
+        self._refusals: list[str] = []
+        self._gate = gate
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> str:
+        """Listens; returns its address."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    def refusals(self) -> list[str]:
+        """What was refused since this was last asked."""
+        found = self._refusals
+        self._refusals = []
+        return found
+
+    async def close(self) -> None:
+        """Ends every connection."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            await self._answer(reader, writer)
+        except _Refused as refused:
+            with contextlib.suppress(ConnectionError):
+                writer.write(_refusal(refused))
+                await writer.drain()
+        except (OSError, EOFError, asyncio.LimitOverrunError):
+            pass  # one of the two ends has gone; the other notices by itself
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = _read_head(await reader.readuntil(b"\r\n\r\n"))
+        self._authenticate(head)
+        if head.method == "CONNECT":
+            passage = await self._pass(f"https://{head.target}/")
+            async with _connected(passage) as (upstream, sink):
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await _relay((reader, sink), (upstream, writer))
+        else:
+            passage = await self._pass(head.target)
+            async with _connected(passage) as (upstream, sink):
+                sink.write(_forwarded(head, passage.place))
+                asking = asyncio.create_task(_copy(reader, sink))
+                try:
+                    writer.write(_closing(await upstream.readuntil(b"\r\n\r\n")))
+                    await _copy(upstream, writer)
+                finally:
+                    asking.cancel()
+                    await asyncio.gather(asking, return_exceptions=True)
+
+    def _authenticate(self, head: _Head) -> None:
+        expected = "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        if not secrets.compare_digest(head.get("proxy-authorization").encode(), expected.encode()):
+            raise _Refused("407 Proxy Authentication Required", "", 'Proxy-Authenticate: Basic realm="hermes"\r\n')
+
+    async def _pass(self, url: str) -> Passage:
+        try:
+            return await self._gate.check(read_url(url))
+        except ToolFailed as error:
+            if error.message not in self._refusals:
+                self._refusals = [*self._refusals, error.message][-_REMEMBERED:]
+            raise _Refused("403 Forbidden", error.message) from error
+
+
+@contextlib.asynccontextmanager
+async def _connected(passage: Passage) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to the first checked address that takes one."""
+    problem: Exception = OSError("no address")
+    for address in passage.addresses:
+        try:
+            async with asyncio.timeout(_CONNECT):
+                reader, writer = await asyncio.open_connection(str(address), passage.place.port, limit=_HEAD)
+            break
+        except (OSError, TimeoutError) as error:
+            problem = error
+    else:
+        raise _Refused("502 Bad Gateway", f"{passage.place.authority} can't be reached.") from problem
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def _relay(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    """Copies in every direction until one ends."""
+    tasks = [asyncio.create_task(_copy(source, sink)) for source, sink in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while piece := await source.read(_PIECE):
+        sink.write(piece)
+        await sink.drain()
+
+
+def _read_head(data: bytes) -> _Head:
+    first, *lines = data.decode("latin-1").rstrip("\r\n").split("\r\n")
+    words = first.split(" ")
+    if len(words) != 3:
+        raise _Refused("400 Bad Request", "not a request")
+    pairs = (line.partition(":") for line in lines)
+    return _Head(words[0], words[1], tuple((name.strip(), value.strip()) for name, _, value in pairs))
+
+
+def _forwarded(head: _Head, place: Place) -> bytes:
+    """The request as the server gets it: for the place that was checked, and the only one on its connection."""
+    kept = [(name, value) for name, value in head.headers if name.lower() not in (*_HOP_BY_HOP, "host")]
+    lines = [f"{head.method} {place.target} HTTP/1.1", f"Host: {place.authority}", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in kept]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _closing(head: bytes) -> bytes:
+    """The head of an answer, saying that the connection ends with it."""
+    first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    kept = [line for line in lines if line.partition(":")[0].strip().lower() not in ("connection", "keep-alive")]
+    return ("\r\n".join([first, *kept, "Connection: close"]) + "\r\n\r\n").encode("latin-1")
+
+
+def _refusal(refused: _Refused) -> bytes:
+    body = str(refused).encode()
+    head = f"HTTP/1.1 {refused.status}\r\n{refused.header}Content-Type: text/plain; charset=utf-8\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

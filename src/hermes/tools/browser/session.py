@@ -1,0 +1,174 @@
+"""One browser with its pages, started on first use. Only this package knows playwright."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.errors import ToolFailed
+from hermes.settings.sections import Browser
+from hermes.tools.browser.executable import ARGUMENTS, browser_environment, find_executable, needs_no_sandbox
+from hermes.tools.browser.incidents import Incidents
+from hermes.tools.browser.proxy import GateProxy
+from hermes.tools.web.gate import Gate
+from hermes.tools.web.invisible import one_line
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Error, Locator, Page, Playwright
+
+_REF = r"(f\d+)?e\d+"
+_SIZE = {"width": 1280, "height": 800}
+_SETTLING = 3.0
+_EXTRA = "The browser tools need playwright."
+_ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
+
+
+class BrowserSession:
+    """A browser that is started when it is needed, and closed when it is not."""
+
+    def __init__(self, settings: Browser, gate: Gate, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self.gate = gate
+        self._environment = environment
+        self._lock = asyncio.Lock()
+        self._proxy: GateProxy | None = None
+        self._playwright: Playwright | None = None
+        self._context: BrowserContext | None = None
+        self._incidents = Incidents()
+        self._idle: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
+        """The current page, for one step at a time. `start` starts the browser if it is not running."""
+        async with self._lock:
+            self._rest(None)
+            if self._context is None and not start:
+                raise ToolFailed("No page is open.", hint="Open one with browser_open.")
+            failure = _library_error()
+            try:
+                context = self._context or await self._start()
+                yield context.pages[-1] if context.pages else await context.new_page()
+            except failure as error:
+                refused = self._proxy.refusals() if self._proxy else []
+                raise ToolFailed(" ".join([_words(error), *refused])) from error
+            finally:
+                if self._context is not None:
+                    self._rest(self._settings.idle_timeout)
+
+    def notes(self) -> list[str]:
+        """What happened beside the page since this was last asked: dialogs, refused downloads and places."""
+        return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
+
+    async def settle(self, page: "Page") -> None:
+        """Waits until a page has loaded, but not for pages that never finish."""
+        from playwright.async_api import TimeoutError as Late
+
+        with contextlib.suppress(Late):
+            await page.wait_for_load_state("load", timeout=_SETTLING * 1000)
+
+    async def close(self) -> None:
+        """Ends the browser and everything it started. Idempotent."""
+        async with self._lock:
+            await self._stop()
+
+    async def _start(self) -> "BrowserContext":
+        from playwright.async_api import async_playwright
+
+        try:
+            self._playwright = await async_playwright().start()
+            self._proxy = GateProxy(self.gate)
+            self._context = await self._launch(self._playwright, self._proxy)
+        except BaseException:
+            await self._stop()
+            raise
+        self._watch(self._context)
+        return self._context
+
+    async def _launch(self, playwright: "Playwright", proxy: GateProxy) -> "BrowserContext":
+        settings = self._settings
+        kind = playwright.chromium
+        executable = find_executable(settings.executable, self._environment, kind.executable_path)
+        if needs_no_sandbox():
+            self._incidents.tell(_ROOT)
+        return await kind.launch_persistent_context(
+            _folder(settings.profile),  # nothing: a fresh one, removed afterwards
+            executable_path=executable,
+            headless=settings.headless,
+            args=list(ARGUMENTS),
+            env=dict(browser_environment(self._environment)),
+            proxy={"server": await proxy.start(), "username": proxy.user, "password": proxy.password},
+            chromium_sandbox=not needs_no_sandbox(),
+            accept_downloads=False,
+            viewport={"width": _SIZE["width"], "height": _SIZE["height"]},
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+            timeout=settings.timeout * 1000,
+        )
+
+    def _watch(self, context: "BrowserContext") -> None:
+        context.set_default_timeout(self._settings.timeout * 1000)
+        context.on("close", lambda _: self._forget(context))
+        context.on("page", self._incidents.watch)
+        for page in context.pages:
+            self._incidents.watch(page)
+
+    def _forget(self, context: "BrowserContext") -> None:
+        if self._context is context:
+            self._context = None
+            self._incidents.tell("The browser was closed.")
+
+    def _rest(self, seconds: float | None) -> None:
+        """Closes the browser after so many seconds without a step; None: not while a step is made."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if seconds is not None:
+            self._idle = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._closing = asyncio.ensure_future(self.close())
+
+    async def _stop(self) -> None:
+        self._rest(None)
+        context, self._context = self._context, None
+        playwright, self._playwright = self._playwright, None
+        proxy, self._proxy = self._proxy, None
+        if context is not None:
+            from playwright.async_api import Error
+
+            with contextlib.suppress(Error):  # it has ended by itself
+                await context.close()
+        if playwright is not None:
+            await playwright.stop()
+        if proxy is not None:
+            await proxy.close()
+
+
+def located(page: "Page", ref: str) -> "Locator":
+    """The element that a snapshot calls `ref`."""
+    if not re.fullmatch(_REF, ref):
+        raise ToolFailed(f"{ref!r} is no element reference.", hint="Take one such as e12 from browser_snapshot.")
+    return page.locator(f"aria-ref={ref}")
+
+
+def _folder(profile: str) -> str:
+    return str(Path(profile).expanduser()) if profile else ""
+
+
+def _library_error() -> "type[Error]":
+    """What playwright raises, if it is installed."""
+    try:
+        from playwright.async_api import Error
+    except ImportError as error:
+        raise ToolFailed(_EXTRA, hint="The user can install it: pip install 'hermes-agent[browser]'") from error
+    return Error
+
+
+def _words(error: "Error") -> str:
+    """The first line of what went wrong; the rest is a log for developers."""
+    first = one_line(error.message.strip().partition("\n")[0])
+    return f"The browser could not do that: {first.removesuffix('.')}."

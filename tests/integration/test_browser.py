@@ -1,0 +1,292 @@
+"""The browser tools with a real Chromium and real servers on loopback."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult
+from hermes.settings.load import environment
+from hermes.settings.sections import Browser, Web
+from hermes.testing.web_server import Asked, Handler, Page, WebServer, web_server
+from hermes.tools.browser import BrowserTools
+from hermes.tools.output import OutputFolder
+
+FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
+<form action=/sent method=get><label>Name <input name=name></label>
+<label>Colour <select name=colour><option value=r>Red<option value=b>Blue</select></label></form>
+<button onclick="document.getElementById('out').textContent = 'it was clicked'">Press</button>
+<a href="/second">Second page</a>"""
+
+
+def need_chromium() -> None:
+    """Skips where there is no Chromium; a build machine must have one."""
+    if shutil.which("chromium") or shutil.which("google-chrome"):
+        return
+    message = "no Chromium on PATH: the browser tests need one (Debian: apt-get install chromium)"
+    if environment().get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(autouse=True)
+def _chromium() -> None:
+    need_chromium()
+
+
+class Driving:
+    """The tools, called as a session would."""
+
+    def __init__(self, folder: Path, allowed: Sequence[str], settings: Browser) -> None:
+        web = Web(allow_hosts=tuple(allowed))
+        self.owner = BrowserTools(settings, web, OutputFolder(folder / "outputs"), environment())
+        self._tools = {tool.spec.name: tool for tool in self.owner.tools}
+        self._context = ToolContext("c", "s", folder, lambda text: None)
+
+    async def __call__(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        return await self._tools[f"browser_{name}"].run(arguments or {}, self._context)
+
+
+@asynccontextmanager
+async def driven(
+    handler: Handler, folder: Path, settings: Browser | None = None
+) -> AsyncIterator[tuple[WebServer, Driving]]:
+    async with web_server(handler) as server:
+        drive = Driving(folder, (f"127.0.0.1:{server.port}",), settings or Browser())
+        try:
+            yield server, drive
+        finally:
+            await drive.owner.close()
+
+
+def ref_of(text: str, label: str) -> str:
+    """The reference of the element whose line holds `label`."""
+    line = next(line for line in text.splitlines() if label in line)
+    return line.partition("[ref=")[2].partition("]")[0]
+
+
+def form(asked: Asked) -> Page:
+    pages = {"/": FORM, "/second": "<title>Two</title><p>the second page</p>"}
+    return Page(pages.get(asked.target, f"<title>Sent</title><p>got {asked.target}</p>"))
+
+
+async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> None:
+    async with driven(form, tmp_path) as (server, drive):
+        opened = await drive("open", {"url": server.url})
+        assert opened.source == f"{server.url}/"
+        assert "Page: Form" in opened.text
+        assert 'heading "Hello"' in opened.text
+        clicked = await drive("click", {"ref": ref_of(opened.text, 'button "Press"')})
+        assert "it was clicked" in clicked.text
+        chosen = await drive("select", {"ref": ref_of(clicked.text, 'combobox "Colour"'), "option": "Blue"})
+        typed = {"ref": ref_of(chosen.text, 'textbox "Name"'), "text": "Ada", "submit": True}
+        sent = await drive("type", typed)
+        assert "got /sent?name=Ada&colour=b" in sent.text
+        assert "Page: Form" in (await drive("back")).text
+        second = await drive("click", {"ref": ref_of((await drive("snapshot")).text, "Second page")})
+        assert "the second page" in second.text
+
+
+async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
+    async with driven(form, tmp_path) as (server, drive):
+        await drive("open", {"url": server.url})
+        result = await drive("screenshot")
+        image = result.images[0]
+        assert image.media_type == "image/jpeg"
+        assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(b"\xff\xd8\xff")
+
+
+async def test_scrolling_shows_what_loads_only_then(tmp_path: Path) -> None:
+    page = """<div style="height:3000px">top</div><p id=end>bottom</p>
+    <script>addEventListener("scroll", () => document.getElementById("end").textContent = "scrolled")</script>"""
+    async with driven(lambda asked: Page(page), tmp_path) as (server, drive):
+        await drive("open", {"url": server.url})
+        result = await drive("scroll")
+        async with asyncio.timeout(20):
+            while "scrolled" not in result.text:
+                result = await drive("scroll")
+
+
+async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -> None:
+    """A picture, a script's request, a frame, a socket and a redirect all lead to a server that was not allowed."""
+    async with web_server(lambda asked: Page("inner secret")) as inner:
+        page = f"""<title>Trap</title><img src="{inner.url}/img"><iframe src="{inner.url}/frame"></iframe>
+        <img src="/redirect"><script>
+        fetch("{inner.url}/fetch", {{mode: "no-cors"}}).catch(() => document.title = "fetch failed");
+        new WebSocket("ws://127.0.0.1:{inner.port}/socket");
+        navigator.sendBeacon("{inner.url}/beacon", "x");</script>"""
+
+        def handler(asked: Asked) -> Page:
+            if asked.target == "/redirect":
+                return Page(status=302, headers={"Location": f"{inner.url}/redirected"})
+            return Page(page)
+
+        async with driven(handler, tmp_path) as (server, drive):
+            text = (await drive("open", {"url": server.url})).text
+            async with asyncio.timeout(20):
+                while "was not contacted" not in text or {"/redirect"} - {asked.target for asked in server.asked}:
+                    text += (await drive("snapshot")).text
+            assert "inner secret" not in text
+        assert inner.asked == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://localhost:8080/", "file:///etc/passwd", "chrome://version"]
+)
+async def test_private_places_and_other_schemes_are_refused_before_a_browser_starts(tmp_path: Path, url: str) -> None:
+    drive = Driving(tmp_path, (), Browser(executable="/bin/false"))
+    with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
+        await drive("open", {"url": url})
+
+
+async def test_a_redirect_of_the_page_itself_is_refused(tmp_path: Path) -> None:
+    async with web_server(lambda asked: Page("inner secret")) as inner:
+        redirect = Page(status=302, headers={"Location": inner.url})
+        async with driven(lambda asked: redirect, tmp_path) as (server, drive):
+            result = await drive("open", {"url": server.url})
+            assert "was not contacted" in result.text
+            assert "inner secret" not in result.text
+        assert inner.asked == []
+
+
+async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return ("127.0.0.1",)
+
+    async with web_server(lambda request: Page(f"<p>for {request.headers['host']}")) as server:
+        web = Web(allow_hosts=(f"app.example:{server.port}",))
+        owner = BrowserTools(Browser(), web, OutputFolder(tmp_path), environment(), resolver)
+        try:
+            context = ToolContext("c", "s", tmp_path, lambda text: None)
+            result = await owner.browser_open.run({"url": f"http://app.example:{server.port}/"}, context)
+        finally:
+            await owner.close()
+        assert f"for app.example:{server.port}" in result.text
+        assert set(asked) == {"app.example"}
+
+
+async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> None:
+    def handler(asked: Asked) -> Page:
+        if asked.target == "/file":
+            return Page("data", headers={"Content-Disposition": "attachment; filename=evil.sh"})
+        return Page("<p>start</p><script>alert('look here')</script><a href=/file>Load</a>")
+
+    async with driven(handler, tmp_path) as (server, drive):
+        opened = await drive("open", {"url": server.url})
+        assert "dismissed: look here" in opened.text
+        result = await drive("click", {"ref": ref_of(opened.text, 'link "Load"')})
+        async with asyncio.timeout(20):
+            while "A download was refused: evil.sh" not in result.text:
+                result = await drive("snapshot")
+
+
+async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(tmp_path: Path) -> None:
+    async with driven(form, tmp_path, Browser(timeout=2)) as (server, drive):
+        with pytest.raises(ToolFailed, match="No page is open") as problem:
+            await drive("snapshot")
+        assert "browser_open" in problem.value.hint
+        opened = await drive("open", {"url": server.url})
+        assert "Form" in opened.text
+        with pytest.raises(ToolFailed, match="no element reference"):
+            await drive("click", {"ref": "button >> nth=0"})
+        with pytest.raises(ToolFailed, match="could not do that"):
+            await drive("click", {"ref": "e9999"})
+
+
+async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with driven(lambda asked: silent, tmp_path, Browser(timeout=2)) as (server, drive):
+        with pytest.raises(ToolFailed, match="Timeout"):
+            await drive("open", {"url": server.url})
+
+
+async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
+    drive = Driving(tmp_path, ("127.0.0.1",), Browser(executable=str(tmp_path / "none")))
+    with pytest.raises(ToolFailed, match="which can't be run") as problem:
+        await drive("open", {"url": "http://127.0.0.1/"})
+    assert "install" in problem.value.hint
+
+
+async def test_it_is_closed_when_it_is_not_used(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    async with driven(form, tmp_path, Browser(profile=str(profile), idle_timeout=0.2)) as (server, drive):
+        await drive("open", {"url": server.url})
+        await gone(profile)
+        with pytest.raises(ToolFailed, match="No page is open"):
+            await drive("snapshot")
+        assert "Form" in (await drive("open", {"url": server.url})).text
+
+
+async def test_closing_leaves_no_process(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    async with driven(form, tmp_path, Browser(profile=str(profile))) as (server, drive):
+        await drive("open", {"url": server.url})
+        assert users_of(profile)
+        await drive("close")
+        await gone(profile)
+
+
+async def test_nothing_is_left_when_hermes_is_killed(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    script = f"""
+import asyncio, os
+from pathlib import Path
+from hermes.core.ports import ToolContext
+from hermes.settings.sections import Browser, Web
+from hermes.tools.browser import BrowserTools
+from hermes.tools.output import OutputFolder
+from hermes.testing.web_server import Page, web_server
+async def main():
+    async with web_server(lambda asked: Page("<p>hello")) as server:
+        web = Web(allow_hosts=("127.0.0.1",))
+        tools = BrowserTools(Browser(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
+        await tools.browser_open.run({{"url": server.url}}, ToolContext("c", "s", Path("/"), print))
+        print("open", flush=True)
+        await asyncio.Event().wait()
+asyncio.run(main())
+"""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert await process.stdout.readline() == b"open\n"
+        assert users_of(profile)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    await gone(profile)
+
+
+def users_of(profile: Path) -> list[int]:
+    """The processes that were started with this profile."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal() and int(folder.name) != os.getpid():
+            try:
+                command = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if f"--user-data-dir={profile}".encode() in command.split(b"\0"):
+                found.append(int(folder.name))
+    return found
+
+
+async def gone(profile: Path) -> None:
+    """Waits until no process uses the profile."""
+    async with asyncio.timeout(30):
+        while await asyncio.to_thread(users_of, profile):
+            pass
