@@ -8,6 +8,7 @@ from msgspec import Struct
 from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.opaque import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
+from hermes.providers.thinking import Thinking
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
 
@@ -138,6 +139,7 @@ class ChatReader:
     def __init__(self, *, reasoning_outside_output: bool = False) -> None:
         self.done = False
         self._reasoning_outside_output = reasoning_outside_output
+        self._thinking = Thinking()
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._details: list[_Detail] = []
@@ -180,6 +182,7 @@ class ChatReader:
             for call in delta.tool_calls or ():
                 self._call(call, events)
         if choice.finish_reason:
+            self._split(self._thinking.end(), events)
             if choice.finish_reason in _FAILED:
                 raise ErrorFrame(
                     msgspec.json.encode({"error": {"message": data.decode(), "code": choice.finish_reason}})
@@ -199,15 +202,22 @@ class ChatReader:
                 self._details.append(detail)
         content = delta.content
         if isinstance(content, str):
-            if content:
-                self._text.append(content)
-                events.append(TextDelta(content))
+            self._split(self._thinking.feed(content), events)
         elif content:
             self._pieces(content, events)
         if delta.refusal:
             self._refused = True
             self._text.append(delta.refusal)
             events.append(TextDelta(delta.refusal))
+
+    def _split(self, parts: tuple[str, str], events: list[ModelEvent]) -> None:
+        thought, text = parts
+        if thought:
+            self._reasoning.append(thought)
+            events.append(ReasoningDelta(thought))
+        if text:
+            self._text.append(text)
+            events.append(TextDelta(text))
 
     def _pieces(self, pieces: list[_Piece], events: list[ModelEvent]) -> None:
         """Content in parts, as Mistral's thinking models send it."""
