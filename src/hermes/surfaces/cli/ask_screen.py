@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.approval import CHOICES, Questions, Word, lines_of
+from hermes.surfaces.terminal.approval import Given, Questions, label_for, lines_of
 from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
@@ -107,7 +107,9 @@ class AskScreen:
 
     def _ask_again(self) -> None:
         self.finish()
-        print(self._style.bold(f"{CHOICES} {self._marks.prompt}"), end="", file=sys.stderr, flush=True)
+        request = self._questions.current
+        label = label_for(request, terminal_width(sys.stderr)) if request else ""
+        print(self._style.bold(f"{label} {self._marks.prompt}".lstrip()), end="", file=sys.stderr, flush=True)
 
     async def _answer(self, lines: Lines) -> None:
         while (line := await lines.read()) is not None:
@@ -116,7 +118,14 @@ class AskScreen:
             if not await self._questions.take(line, self._give):
                 self._ask_again()
         while (request := self._questions.current) is not None:  # nobody can answer any more
-            await self._give(request["call_id"], "deny")
+            asks = request["type"] == "agent.question.asked"
+            await self._give(Given(request["call_id"], None if asks else "deny"))
 
-    async def _give(self, call_id: str, word: Word) -> bool:
-        return await self._agent.service.answer(self._session, call_id, word, by="cli")
+    async def _give(self, given: Given) -> bool:
+        service = self._agent.service
+        if given.word is None:
+            return await service.reply(self._session, given.call_id, given.text, by="cli")
+        done = await service.answer(self._session, given.call_id, given.word, by="cli")
+        if done and given.text:
+            await service.submit(self._session, given.text, delivery="steer")
+        return done

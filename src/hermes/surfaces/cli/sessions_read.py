@@ -4,7 +4,6 @@ How a transcript looks is in `sessions_show`.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from hermes.schema.messages import UserMessage
 from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.cli.sessions_show import heading, listing, transcript
+from hermes.surfaces.terminal.hits import hit_lines
 from hermes.surfaces.terminal.style import FAIL, OK
 from hermes.surfaces.terminal.text import (
     Screen,
@@ -30,6 +29,7 @@ from hermes.surfaces.terminal.text import (
     table,
     wrap,
 )
+from hermes.surfaces.terminal.transcript import heading, listing, transcript
 
 BRING_IN = "Bring one in with: hermes sessions import FILE"
 _NONE_YET = "No sessions yet. Each conversation with Hermes becomes one."
@@ -127,32 +127,9 @@ def search(app: App, args: argparse.Namespace) -> int:
         print("Nothing was found. All words must be in one message; fewer or shorter words find more.")
         return 0
     screen = stdout_screen()
-    for line in _hit_lines(hits, query, screen, app.clock.now()):
+    for line in hit_lines(hits, query, screen, app.clock.now()):
         print(line)
     return 0
-
-
-def _hit_lines(hits: list[Hit], query: str, screen: Screen, now: float) -> Iterator[str]:
-    previous = ""
-    for hit in hits:
-        if hit.session != previous:
-            head = f"{one_line(hit.session)}  {one_line(hit.title)}".rstrip()
-            yield from ([""] if previous else [])
-            yield screen.style.bold(cut(head, screen.columns))
-            previous = hit.session
-        who = {"user": "you", "assistant": "hermes"}.get(hit.role, hit.role)
-        yield screen.style.dim(f"  {ago(hit.ts, now)} · {who} · row {hit.seq:,}")
-        for line in wrap(one_line(hit.snippet), screen.columns - 4):
-            yield f"    {highlight(line, query, screen)}"
-
-
-def highlight(line: str, query: str, screen: Screen) -> str:
-    """`line` with the words of the query marked."""
-    wanted = re.sub(r'(?<!\S)-("[^"]*"?|\S+)', " ", query)
-    words: list[str] = re.findall(r"\w+", wanted)
-    longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    mark = screen.style.yellow
-    return re.sub(longest_first, lambda found: mark(found[0]), line, flags=re.IGNORECASE) if words else line
 
 
 def check(app: App, _args: argparse.Namespace) -> int:

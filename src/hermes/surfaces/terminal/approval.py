@@ -1,15 +1,17 @@
-"""Questions about tool calls, as a person reads and answers them."""
+"""Questions to a person: may this call run, what a tool wants to know. How they read, and what counts as an answer."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 
-Word: TypeAlias = Literal["once", "session", "deny"]
+Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
-CHOICES = "Allow? y (once), s (this session), n (no)"
+CHOICES = "Allow? y (once), s (this session), a (always exactly this), n (no)"
+AGAIN = "Please answer y, s, a or n; after n you may tell the model why."
 
 _WORDS: Mapping[str, Word] = {
     "y": "once",
@@ -17,12 +19,27 @@ _WORDS: Mapping[str, Word] = {
     "once": "once",
     "s": "session",
     "session": "session",
+    "a": "always",
+    "always": "always",
     "n": "deny",
     "no": "deny",
     "deny": "deny",
 }
+_NO_BECAUSE = re.compile(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_REACHES = {
+    "network": "It may use the network.",
+    "machine": "It runs outside the sandbox: it can reach your files and the network.",
+}
 _MOST_LINES = 40
 _PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
+
+
+class Given(NamedTuple):
+    """An answer: a word about a call, with what the model should hear about a no; or the words a tool asked for."""
+
+    call_id: str
+    word: Word | None
+    text: str = ""
 
 
 class Questions:
@@ -41,10 +58,10 @@ class Questions:
     def see(self, event: Mapping[str, Any]) -> None:
         """Takes notice of questions, and of answers from anywhere."""
         match event["type"]:
-            case "agent.approval.requested":
+            case "agent.approval.requested" | "agent.question.asked":
                 self._open[event["call_id"]] = event
                 asyncio.get_running_loop().call_later(_PATIENCE, self._put_next)
-            case "agent.approval.answered" | "agent.tool.finished":
+            case "agent.approval.answered" | "agent.question.answered" | "agent.tool.finished":
                 self._close(event["call_id"])
             case "agent.turn.ended":
                 for call_id in list(self._open):
@@ -52,12 +69,13 @@ class Questions:
             case _:
                 pass
 
-    async def take(self, line: str, answer: Callable[[str, Word], Awaitable[bool]]) -> bool:
+    async def take(self, line: str, give: Callable[[Given], Awaitable[bool]]) -> bool:
         """Uses a line as the answer to the current question; False when it is not clearly one."""
-        word = read_answer(line)
-        if word is None or self.current is None:
+        request = self.current
+        given = None if request is None else read_given(request, line)
+        if given is None:
             return False
-        await answer(self._shown, word)
+        await give(given)
         return True
 
     def _close(self, call_id: str) -> None:
@@ -75,15 +93,57 @@ class Questions:
 
 def lines_of(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     """What will happen, whole; only a summary longer than a screen or two is cut, and says so."""
+    if request["type"] == "agent.question.asked":
+        return _question(request, style, columns)
     heading = style.yellow(f"Hermes wants to use {clean(request['name'])}:")
-    summary = list(wrap(clean(request.get("summary") or request["arguments"]), max(columns - 2, 20)))
-    shown = [f"  {line}" for line in summary[:_MOST_LINES]]
+    text = clean(request.get("summary") or request["arguments"])
+    paint = _diff_paint(style, on="@@ " in text)
+    summary = [(line, row) for line in text.split("\n") for row in wrap(line, max(columns - 2, 20))]
+    shown = [f"  {paint(line, row)}" for line, row in summary[:_MOST_LINES]]
     if len(summary) > _MOST_LINES:
         shown.append(style.dim(f"  ... {len(summary) - _MOST_LINES} more lines; all of it is in the session"))
-    reason = clean(request.get("reason", ""))
-    return [heading, *shown, *(style.dim(f"  ({line})") for line in wrap(reason, columns - 4) if reason)]
+    remarks = [f"({request['reason']})"] if request.get("reason") else []
+    remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
+    return [heading, *shown, *(style.dim(f"  {line}") for text in remarks for line in wrap(clean(text), columns - 2))]
 
 
-def read_answer(text: str) -> Word | None:
+def label_for(request: Mapping[str, Any], columns: int) -> str:
+    """What stands before the answer."""
+    if request["type"] == "agent.question.asked":
+        return "Your answer"
+    return CHOICES if columns >= 72 else "Allow? y/s/a/n"
+
+
+def again(request: Mapping[str, Any]) -> str:
+    """What to say to a line that was no answer."""
+    return "Please type an answer." if request["type"] == "agent.question.asked" else AGAIN
+
+
+def read_given(request: Mapping[str, Any], line: str) -> Given | None:
     """What a person typed; None for anything that is not clearly an answer."""
-    return _WORDS.get(text.strip().lower())
+    text = line.strip()
+    if request["type"] == "agent.question.asked":
+        options = request.get("options") or ()
+        chosen = options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
+        return Given(request["call_id"], None, chosen) if text else None
+    word = _WORDS.get(text.lower())
+    if word is not None:
+        return Given(request["call_id"], word)
+    found = _NO_BECAUSE.fullmatch(text)
+    return Given(request["call_id"], "deny", found[1]) if found else None
+
+
+def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
+    first, *more = wrap(clean(request["text"]), columns - 2)
+    options = [f"  {number}. {clean(option)}" for number, option in enumerate(request.get("options") or (), 1)]
+    return [
+        style.yellow(f"? {first}"),
+        *(style.yellow(f"  {line}") for line in more),
+        *(row for option in options for row in wrap(option, columns)),
+    ]
+
+
+def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:
+    """Paints a row by the line of a diff that it is part of."""
+    paints = {"+": style.green, "-": style.red, "@": style.cyan} if on else {}
+    return lambda line, row: paints.get(line[:1], str)(row)

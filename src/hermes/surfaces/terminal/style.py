@@ -35,6 +35,9 @@ class Style:
     def yellow(self, text: str) -> str:
         return self._mark("33", text)
 
+    def cyan(self, text: str) -> str:
+        return self._mark("36", text)
+
     def status(self, mark: str) -> str:
         """`ok`, `warn` or `fail` in its colour, all of one width."""
         paint = {OK: self.green, WARN: self.yellow, FAIL: self.red}[mark]

@@ -19,9 +19,11 @@ class Marks(msgspec.Struct, frozen=True):
     runs: str = "…"
     prompt: str = "› "
     bullet: str = "·"
+    bar: str = "│"
+    spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-ASCII_MARKS = Marks(done="+", failed="x", runs="...", prompt="> ", bullet="-")
+ASCII_MARKS = Marks(done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\")
 
 
 def marks_for(encoding: str | None) -> Marks:
@@ -39,7 +41,7 @@ class Calls:
         """Takes notice of a call's beginning, and of an answer that lets it begin."""
         match event["type"]:
             case "agent.tool.started":
-                self._calls[event["call_id"]] = (_label(event["name"], event["arguments"]), event["ts"])
+                self._calls[event["call_id"]] = (label_of(event["name"], event["arguments"]), event["ts"])
             case "agent.approval.answered" if event["call_id"] in self._calls:
                 self._calls[event["call_id"]] = (self._calls[event["call_id"]][0], event["ts"])
             case _:
@@ -78,7 +80,7 @@ def preparing(event: Mapping[str, Any]) -> str:
     return f"preparing the local model, once on this machine: {min(100, done * 100 // total)} %"
 
 
-def _label(name: str, arguments: str) -> str:
+def label_of(name: str, arguments: str) -> str:
     """`read_file src/app.py`: the name and the values of the arguments."""
     try:
         values = msgspec.json.decode(arguments or "{}")

@@ -14,12 +14,14 @@ HONEST = (
 LARGER = "Connect a larger model: hermes setup"
 
 
-def banner(model: Route, session: str, style: Style, columns: int, *, resumed: bool) -> Iterator[str]:
+def banner(model: Route, session: str, style: Style, columns: int, *, resumed: bool, facts: str = "") -> Iterator[str]:
     """The lines, each at most `columns` wide."""
     yield from wrap(f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(), columns)
     if model.embedded:
         yield from (style.yellow(line) for line in wrap(HONEST, columns))
         yield LARGER
+    if facts:
+        yield from (style.dim(line) for line in wrap(facts, columns))
     kind = "Going on with session" if resumed else "Session"
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
     yield from (style.dim(line) for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns))

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.opening import begin, choose_model, find_place, open_app
@@ -21,7 +22,8 @@ def chat(question: Question) -> int:
             model = choose_model(app, question)
         session = begin(app, place, "cli")
         style, columns = stdout_style(), max(20, terminal_width())
-        for line in banner(model, session, style, columns, resumed=place.before is not None):
+        facts = f"{tilde(place.cwd)} · approvals: {question.approvals}"
+        for line in banner(model, session, style, columns, resumed=place.before is not None, facts=facts):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
         with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
@@ -30,6 +32,12 @@ def chat(question: Question) -> int:
             from hermes.surfaces.tui.conversation import converse
 
             return converse(app, session, question, is_live=is_live)
+
+
+def tilde(path: Path) -> str:
+    """A path as people write it."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
 
 
 @contextmanager

@@ -1,6 +1,10 @@
-"""A conversation: takes what a person types to the session service. `chat_view` shows what comes of it."""
+"""A conversation: takes what a person types to the session service. `view` shows what comes of it.
+
+The turn belongs to the session, not to the terminal: when the terminal is gone, the process works to the turn's end.
+"""
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -11,25 +15,30 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
-from hermes.schema.events import SessionTitled
-from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.settings.load import load_secrets
-from hermes.surfaces.terminal.approval import Word
+from hermes.schema.messages import Image
+from hermes.settings.load import environment, load_secrets
+from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved
-from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place
-from hermes.surfaces.terminal.question import Approvals, Question
+from hermes.surfaces.terminal.question import Approvals, Question, nearest
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED, listen_for_end
-from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.terminal.watching import watched
-from hermes.surfaces.tui.commands import find_slash
+from hermes.surfaces.tui.attachments import attach
+from hermes.surfaces.tui.foot import Foot
+from hermes.surfaces.tui.recall import recall
+from hermes.surfaces.tui.relay import Relay
 from hermes.surfaces.tui.screen import PlainScreen, Screen
+from hermes.surfaces.tui.slash.table import SLASHES, find_slash
+from hermes.surfaces.tui.typed import Typed
 from hermes.surfaces.tui.view import ChatView
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.live import LiveScreen
+    from hermes.tools.sandbox.fence import Sandbox
 
-_RECALLED = 6  # lines of each of the last messages that a resumed chat shows
+_TICK = 0.1  # seconds between two pictures of what goes on
+_HUNG_UP = 128 + signal.SIGHUP
+_LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
 
 
 def converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
@@ -39,18 +48,23 @@ def converse(app: App, session: str, question: Question, *, is_live: bool) -> in
 
 async def _converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
     agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
-    screen = _live_screen() if is_live else PlainScreen()
+    live = _live_screen(app, session) if is_live else None
+    screen = live or PlainScreen()
     chat = Chat(app, agent, screen, session, question)
     screen.on_interrupt = chat.interrupt
+    if live is not None:
+        live.on_gone = lambda: chat.end(_HUNG_UP)
     async with screen:
         if is_live:  # a key there; this is for a signal that somebody sends
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
         with watched(chat.see):
             if question.resume:
-                chat.recall()
-            screen.status("")
-            warming = asyncio.ensure_future(agent.model.warm())  # while the person types
+                await chat.go_on()
+            if live is not None and live.recover():
+                chat.view.say("What you typed last and did not send is back.")
+            screen.settle()
+            warming = asyncio.ensure_future(_warm(chat))  # while the person types
             await chat.talk()
             warming.cancel()
             await asyncio.wait({warming})
@@ -59,10 +73,33 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
     return chat.code
 
 
-def _live_screen() -> "LiveScreen":
+async def _warm(chat: "Chat") -> None:
+    """What can wait until the prompt is there."""
+    chat.refresh()
+    sandbox = await asyncio.to_thread(_sandbox)
+    chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
+    if sandbox.kind == "none":
+        chat.view.say(f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True)
+    chat.view.tick()
+    await chat.agent.model.warm()
+
+
+def _sandbox() -> "Sandbox":
+    from hermes.tools.sandbox import find_sandbox
+
+    return find_sandbox(environment().get("PATH", ""), Path.home())
+
+
+def _live_screen(app: App, session: str) -> "LiveScreen":
+    from hermes.surfaces.tui.entry import Entry
     from hermes.surfaces.tui.live import LiveScreen
 
-    return LiveScreen()
+    return LiveScreen(Entry(app.home, folder_of(app, session)))
+
+
+def folder_of(app: App, session: str) -> Path:
+    """Where a session works."""
+    return Path(app.store.sessions.find(session).cwd or ".")
 
 
 class Chat:
@@ -73,12 +110,15 @@ class Chat:
         self.agent = agent
         self.screen = screen
         self.approvals: Approvals = question.approvals
+        self._model = question.model
         self.view = ChatView(screen, session)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
+        self._relay = Relay(app.bus.publish, session)
         self._following: asyncio.Task[None] | None = None
         self._presses = 0
         self._left = False
+        self._gone = False
         self._elsewhere = False
         self._attached = ExitStack()
         self._attached.enter_context(agent.desk.attached("cli"))
@@ -88,14 +128,20 @@ class Chat:
         """The session that is talked in."""
         return self.view.session
 
+    @property
+    def works(self) -> bool:
+        """Whether something runs."""
+        return self._following is not None
+
     def see(self, event: Mapping[str, Any]) -> None:
         """Takes notice of an event."""
         self._interrupts.see(event)
         self.view.see(event)
+        self._relay.see(event)
 
     async def talk(self) -> None:
-        """Until the person leaves."""
-        reading: asyncio.Task[str | None] | None = None
+        """Until the person leaves; a turn that runs when the terminal is gone is finished first."""
+        reading: asyncio.Task[Typed | None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
             following = {self._following} if self._following is not None else set()
@@ -104,25 +150,37 @@ class Chat:
                 self._following.result()
                 self._following = None
             if reading.done():
-                line, reading = reading.result(), None
-                if line is None or self._left:
+                typed, reading = reading.result(), None
+                if typed is None or self._left:
                     break
                 self._presses = 0
-                await self._take(line)
+                await self._take(typed)
+        if not self._left and (self._gone or not os.isatty(0)):
+            await self._finish_alone()
         if not self._elsewhere:
             await self.agent.service.close()
         self._interrupts.close()
         self._attached.close()
 
-    async def submit(self, text: str, *, delivery: Delivery = "queue") -> None:
+    async def submit(self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue") -> None:
         """Hands over a message; it is on disk when this returns."""
         try:
-            await self.agent.service.submit(self.session, text, delivery=delivery)
+            await self.agent.service.submit(self.session, text, images=images, delivery=delivery)
         except StoreError as error:
             self._not_saved(error)
             return
+        self.follow()
+
+    def follow(self) -> None:
+        """Shows what the session does until it is idle."""
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow())
+
+    async def go_on(self) -> None:
+        """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
+        if recall(self.app, self.view, self.screen):
+            await self.agent.service.resume(self.session)
+            self.follow()
 
     def interrupt(self) -> None:
         """Ctrl-C: stops the turn; the second one, or one while nothing runs and then another, leaves."""
@@ -140,9 +198,13 @@ class Chat:
             self.view.say("Ctrl-C again or Ctrl-D to quit.")
 
     def end(self, code: int) -> None:
-        """SIGTERM, or the terminal is gone: leaves; what runs is interrupted and saved."""
+        """SIGTERM: leaves; what runs is interrupted and saved. The terminal is gone: what runs goes on to its end."""
         self.code = code
-        self._leave_at_once(elsewhere=self._following is not None and is_elsewhere(self.app, self.session))
+        if code == _HUNG_UP:
+            self._gone = True
+            self.screen.leave()
+        else:
+            self._leave_at_once(elsewhere=self._following is not None and is_elsewhere(self.app, self.session))
 
     def quit(self) -> None:
         """Leaves; what runs is interrupted and saved."""
@@ -150,68 +212,66 @@ class Chat:
             self.view.say("Stopping ...")
         self.screen.leave()
 
-    async def change_session(self, name: str) -> None:
-        """Goes on in another session: the one of that name, or a new one."""
-        if self._is_busy():
-            return
-        place = Place(None, Path(self.app.store.sessions.find(self.session).cwd or "."))
-        if name:
-            place = find_place(self.app, Question(resume=name))
-        self._forget_if_empty()
-        session = await asyncio.to_thread(begin, self.app, place, "cli")
-        self._enter(session)
-        self.view.say(f"Session {session}")
-        if name:
-            self.recall()
+    def enter(self, session: str) -> None:
+        """Talks in another session from now on."""
+        self.view = ChatView(self.screen, session)
+        self._interrupts = Interrupts(self.agent.service, session)
+        self._relay = Relay(self.app.bus.publish, session)
+        self.refresh()
 
-    async def change_model(self, name: str) -> None:
-        """Lets another model answer from now on."""
-        if self._is_busy():
-            return
-        question = Question(model=name, approvals=self.approvals)
-        choose_model(self.app, question, may_ask=False)
-        agent = Agent(self.app, load_secrets(home=self.app.home), approvals=self.approvals, model=name)
-        agent.describe()
+    async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
+        """Lets another model answer from now on, or with other approvals."""
+        mode, name = approvals or self.approvals, model or self._model
+        agent = Agent(self.app, load_secrets(home=self.app.home), approvals=mode, model=name)
+        agent.describe()  # what is wrong with it is said before anything changes
         await self.agent.service.close()
         self._attached.close()
         self._attached.enter_context(agent.desk.attached("cli"))
-        self.agent = agent
+        self.agent, self.approvals, self._model = agent, mode, name
         self._interrupts = Interrupts(agent.service, self.session)
+        self.refresh()
 
-    async def rename(self, title: str) -> None:
-        """Gives the session a title."""
-        await asyncio.to_thread(self.app.record, self.session, SessionTitled(title=title))
+    def refresh(self) -> None:
+        """Brings the status line up to date with what does not come as an event."""
+        self.view.foot = foot_of(self, self.view.foot)
+        self.view.tick()
 
-    def recall(self) -> None:
-        """Shows how the session ended before."""
-        info = self.app.store.sessions.find(self.session)
-        rows = self.app.store.log.events(self.session, after=max(0, info.head - 50))
-        messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
-        said = [message for message in messages if message.text][-2:]
-        for message in said:
-            mark = self.screen.marks.prompt if isinstance(message, UserMessage) else ""
-            lines = list(wrap(clean(mark + message.text.strip()), self.screen.columns - 1))
-            shown = lines[-_RECALLED:] if len(lines) > _RECALLED else lines
-            for line in ([self.screen.marks.runs] if len(lines) > len(shown) else []) + shown:
-                self.screen.line(self.screen.style.dim(line))
-        self.screen.line()
+    def is_busy(self) -> bool:
+        """Whether something runs that must be stopped first; says so."""
+        if self._following is not None:
+            self.view.say("Hermes works; stop it first with /stop.")
+        return self._following is not None
+
+    def forget_if_empty(self) -> bool:
+        """A session in which nothing was said is not kept."""
+        if self.app.store.sessions.find(self.session).messages:
+            return False
+        self.app.delete(self.session)
+        return True
 
     def say_goodbye(self) -> None:
         """The way back."""
-        if not self._forget_if_empty():
+        if not self.forget_if_empty():
             print(f"Go on with: hermes --resume {self.session}")
 
-    async def _take(self, line: str) -> None:
+    async def _take(self, typed: Typed) -> None:
         """A line is the answer to a question, a command, or a message."""
         if self.view.questions.current is not None:
-            if not await self.view.questions.take(line, self._answer):
+            if not await self.view.questions.take(typed.text, self._give):
                 self.view.ask_again()
-        elif line.startswith("/"):
-            await self._command(line[1:])
-        elif line.strip():
-            await self.submit(line)
+        elif typed.text.startswith("/") and not typed.images:
+            await self._command(typed.text[1:])
+        elif typed.text.strip():
+            await self._send(typed)
         if self._following is None:
-            self.screen.status("")
+            self.screen.settle()
+
+    async def _send(self, typed: Typed) -> None:
+        attached = await asyncio.to_thread(attach, typed.text, folder_of(self.app, self.session))
+        for remark in attached.left:
+            self.view.say(remark)
+        delivery: Delivery = "steer" if typed.steers and self.works else "queue"
+        await self.submit(attached.text, images=(*typed.images, *attached.images), delivery=delivery)
 
     async def _command(self, text: str) -> None:
         if not self.screen.echoes:
@@ -220,25 +280,56 @@ class Chat:
         slash = find_slash(name)
         try:
             if slash is None:
-                self.view.say(f"There is no command /{name}. See /help", alarming=True)
+                near = nearest(name, [slash.name for slash in SLASHES])
+                hint = f"Did you mean /{near}?" if near else "See /help"
+                self.view.say(f"There is no command /{name}. {hint}", alarming=True)
             else:
                 await slash.run(self, rest.strip())
         except HermesError as error:
             self.view.say(f"{error.message} {error.hint}".strip(), alarming=True)
 
-    async def _answer(self, call_id: str, word: Word) -> bool:
-        return await self.agent.service.answer(self.session, call_id, word, by="cli")
+    async def _give(self, given: Given) -> bool:
+        service = self.agent.service
+        if given.word is None:
+            return await service.reply(self.session, given.call_id, given.text, by="cli")
+        done = await service.answer(self.session, given.call_id, given.word, by="cli")
+        if done and given.text:
+            await service.submit(self.session, given.text, delivery="steer")
+        return done
 
     async def _follow(self) -> None:
+        ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
         try:
             await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self.view.tick()
+
+    async def _finish_alone(self) -> None:
+        """The terminal is gone: works on to the end of the turn, or until it can't go on without a person's word."""
+        following = self._following
+        if following is None or is_elsewhere(self.app, self.session):
+            return
+        while not following.done() and not self._left:
+            await asyncio.wait({following}, timeout=_LOOK)
+            if not following.done() and self.view.is_stuck:
+                # The question is in the log and is asked again when the session is resumed; to end the turn in
+                # order would answer it.
+                os._exit(self.code or _HUNG_UP)
+        await following
+        self._following = None
 
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1
         self.view.say(f"{not_saved(error)} {error.hint}".strip(), alarming=True)
-        self.screen.status("")
+        self.screen.settle()
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:
         """Without what was typed and not yet taken; a turn of another process is left to it."""
@@ -247,18 +338,21 @@ class Chat:
             self._interrupts.press()
         self.screen.leave()
 
-    def _is_busy(self) -> bool:
-        if self._following is not None:
-            self.view.say("Hermes works; stop it first with /stop.")
-        return self._following is not None
 
-    def _enter(self, session: str) -> None:
-        self.view = ChatView(self.screen, session)
-        self._interrupts = Interrupts(self.agent.service, session)
+def foot_of(chat: Chat, before: Foot) -> Foot:
+    """The status line of the session and model of now."""
+    from hermes.providers.catalogue import UNKNOWN, facts_of
 
-    def _forget_if_empty(self) -> bool:
-        """A session in which nothing was said is not kept."""
-        if self.app.store.sessions.find(self.session).messages:
-            return False
-        self.app.delete(self.session)
-        return True
+    settings = chat.app.settings
+    model = chat.agent.describe()
+    custom = settings.custom_providers.get(model.provider)
+    facts = facts_of(model.name, custom.models if custom else None)
+    rows = chat.app.store.sessions.usage(session=chat.session)
+    return Foot(
+        model=model.name or model.provider,
+        window=0 if facts is UNKNOWN else facts.window,
+        context=before.context,
+        cost=sum(row.cost_usd for row in rows),
+        mode=chat.approvals,
+        sandbox=before.sandbox,
+    )

@@ -1,56 +1,93 @@
-"""The live screen: the prompt stays at the bottom and can be typed into while text streams in above it.
+"""The live screen: the input stays at the bottom and can be typed into while replies stream in above it.
 
-The row that is still being written is part of the live area; a row that is complete is printed above it for good, so
-that the terminal's own scrollback holds the whole conversation.
+Only what is unfinished is drawn again: the block that is being written, the calls that run, the input, the status
+line. What is finished is printed above for good, so that the terminal's own scrollback holds the whole conversation.
 """
 
 import asyncio
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.data_structures import Size
-from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
-from prompt_toolkit.output.vt100 import Vt100_Output
 
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.toolline import Marks, marks_for
+from hermes.surfaces.tui.entry import Entry
+from hermes.surfaces.tui.output import Frames, terminal_size
+from hermes.surfaces.tui.rows import DIM, Row, painted
+from hermes.surfaces.tui.typed import Typed
 
-_MOST_ROWS = 8  # of the input; a longer one scrolls
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.markdown.render import Markdown
+
+_INPUT_ROWS = 8  # a longer input scrolls
+_MENU_ROWS = 6
+_LOOKS = {
+    "1": "bold",
+    "2": "dim",
+    "3": "italic",
+    "4": "underline",
+    "9": "strike",
+    "31": "ansired",
+    "32": "ansigreen",
+    "33": "ansiyellow",
+    "35": "ansimagenta",
+    "36": "ansicyan",
+}
+
+
+class _App(Application[None]):
+    """Leaves it to the screen what to do when the window's size changes."""
+
+    erase: Callable[[], None]
+
+    # pyrefly: ignore[missing-override-decorator]
+    def _on_resize(self) -> None:
+        self.erase()
+        self._redraw()
 
 
 class LiveScreen:
     """A chat at a terminal that can move its cursor."""
 
     echoes = False
+    animates = True
 
-    def __init__(self) -> None:
+    def __init__(self, entry: Entry) -> None:
         self.style: Style = stdout_style()
         self.marks: Marks = marks_for(sys.stdout.encoding)
-        self.on_interrupt: Callable[[], object] = self.leave
-        self._row = ""
-        self._whole = True
-        self._status = ""
+        self.on_gone: Callable[[], object] = lambda: None
+        self._entry = entry
+        self._markdown: Markdown | None = None
+        self._tail: Sequence[Row] = ()
+        self._rows: Sequence[Row] = ()
+        self._foot = ""
         self._label = ""
-        self._aside = Document()
-        self._typed: asyncio.Queue[str | None] = asyncio.Queue()
-        # No questions to the terminal (where is the cursor?): an answer that comes late would be taken for input.
-        self._output = Vt100_Output(sys.stdout, _terminal_size, enable_cpr=False)
-        self._buffer = Buffer(multiline=True, accept_handler=self._accept)
-        self._app: Application[None] = self._build()
+        self._typed: asyncio.Queue[Typed | None] = asyncio.Queue()
+        self._output = Frames(sys.stdout, self._gone)
+        self._app = self._build()
+        self._app.erase = self._erase
+        self._app.after_render += self._drawn
         self._running: asyncio.Task[None] | None = None
+        entry.send = self._typed.put_nowait
+        entry.leave = self.leave
+
+    @property
+    def on_interrupt(self) -> Callable[[], object]:
+        """What Ctrl-C does."""
+        return self._entry.interrupt
+
+    @on_interrupt.setter
+    def on_interrupt(self, action: Callable[[], object]) -> None:
+        self._entry.interrupt = action
 
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # a prompt may stand here already; this one takes its place
@@ -58,102 +95,128 @@ class LiveScreen:
         self._running.add_done_callback(lambda _: self.leave())  # it also ends when the terminal is gone
         return self
 
+    def recover(self) -> bool:
+        """Brings back what was typed and not sent before."""
+        self._entry.say = self.line
+        return self._entry.recover()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._finish_row()
+        self.whole()
+        self._entry.close()
         if self._app.is_running:
             self._app.exit()
         if self._running is not None:
             await asyncio.wait({self._running})
+        self._output.release(self.columns)
 
     @property
     def columns(self) -> int:
-        return max(20, _terminal_size().columns)
+        return max(20, terminal_size().columns)
 
     def write(self, text: str) -> None:
-        self._whole = False
-        *whole, rest = (self._row + clean(text)).split("\n")
-        rows = [row for line in whole for row in wrap(line, self.columns - 1)]
-        *full, self._row = wrap(rest, self.columns - 1) if rest else [""]
-        if rest.endswith(" ") and not self._row.endswith(" "):
-            self._row += " "  # the next word belongs after it
-        self._print([*rows, *full])
+        if self._markdown is None:
+            from hermes.surfaces.tui.markdown.render import Markdown
 
-    def line(self, text: str = "") -> None:
-        begun = ""
-        if not self._whole:  # the word that is being written goes on below
-            head, space, begun = self._row.rpartition(" ")
-            self._row = head + space
-        self._finish_row()
-        self._row = begun
-        self._print(text.split("\n"))
+            self._markdown = Markdown(colours=self.style.enabled, ascii_only=self.marks.bar == "|")
+        self._print(self._markdown.feed(text, self.columns - 1))
+        self._tail = self._markdown.rest(self.columns - 1)
+        self._app.invalidate()
 
     def whole(self) -> None:
-        self._whole = True
+        if self._markdown is None:
+            return
+        rows, self._markdown, self._tail = self._markdown.end(self.columns - 1), None, ()
+        self._print(rows)
 
-    def status(self, text: str) -> None:
-        self._status = text
-        self._app.invalidate()
+    def line(self, text: str = "") -> None:
+        self._emit(text.split("\n"))
+
+    def live(self, rows: Sequence[Row]) -> None:
+        if rows or self._rows:
+            self._rows = rows
+            self._app.invalidate()
+
+    def foot(self, text: str) -> None:
+        if text != self._foot:
+            self._foot = text
+            self._app.invalidate()
+
+    def settle(self) -> None:
+        """The prompt is always there."""
 
     def ask(self, label: str) -> None:
         """What is being typed is put aside while there is a question, and comes back after it."""
         if label and not self._label:
-            self._aside = self._buffer.document
-            self._buffer.document = Document()
+            self._entry.put_aside()
         elif self._label and not label:
-            self._buffer.document = self._aside
+            self._entry.bring_back()
         self._label = label
         self._app.invalidate()
 
-    async def read(self) -> str | None:
+    async def read(self) -> Typed | None:
         return await self._typed.get()
 
     def leave(self) -> None:
         self._typed.put_nowait(None)
 
-    def _print(self, rows: list[str]) -> None:
-        """Prints rows above the live area, which is drawn again below them."""
-        if not rows:
-            self._app.invalidate()
-            return
-        text = "".join(f"{row}\r\n" for row in rows)
+    def _gone(self) -> None:
+        self.on_gone()
+
+    def _drawn(self, _: object) -> None:
+        self._output.release(self.columns)
+
+    def _print(self, rows: Sequence[Row]) -> None:
+        if rows:
+            self._emit([painted(row, enabled=self.style.enabled) for row in rows])
+
+    def _emit(self, lines: Sequence[str]) -> None:
+        """Prints lines above the live area, which is drawn again below them, all in one go."""
         if self._app.is_running:
-            self._app.renderer.erase()
-        self._output.write_raw(text)
+            self._output.hold()
+            self._erase()
+        self._output.write_raw("".join(f"{line}\r\n" for line in lines))
         self._output.flush()
         self._app.invalidate()
 
-    def _finish_row(self) -> None:
-        if self._row:
-            row, self._row = self._row, ""
-            self._print([row.rstrip()])
+    def _erase(self) -> None:
+        """Takes the live area away, also where the terminal has broken its rows to fit a narrower window."""
+        screen = self._app.renderer.last_rendered_screen
+        columns = terminal_size().columns
+        if screen is None or columns >= self._output.columns or not self._output.reflows:
+            self._app.renderer.erase(leave_alternate_screen=False)
+            return
+        at = screen.get_cursor_position(self._app.layout.current_window)
+        above = at.x // columns
+        for number in range(at.y):
+            cells = screen.data_buffer[number].items()
+            used = max((place + char.width for place, char in cells if char.char.strip()), default=0)
+            above += max(1, -(-used // columns))
+        self._output.write_raw("\r")
+        self._output.cursor_up(above)
+        self._output.erase_down()
+        self._app.renderer.reset(leave_alternate_screen=False)
 
-    def _accept(self, buffer: Buffer) -> bool:
-        text = buffer.text
-        if text.strip() or self._label:
-            self._typed.put_nowait(text)
-        return False
-
-    def _build(self) -> Application[None]:
-        row = Window(FormattedTextControl(lambda: self._row), height=1)
-        status = Window(FormattedTextControl(lambda: ANSI(self.style.dim(self._status))), height=1)
+    def _build(self) -> _App:
         entry = Window(
-            BufferControl(self._buffer, input_processors=[BeforeInput(self._prompt)]),
+            BufferControl(self._entry.buffer, input_processors=[BeforeInput(self._prompt)]),
             wrap_lines=True,
-            height=Dimension(min=1, max=_MOST_ROWS),
+            height=Dimension(min=1, max=_INPUT_ROWS),
             dont_extend_height=True,
         )
         parts = HSplit(
             [
-                ConditionalContainer(row, Condition(lambda: bool(self._row))),
-                ConditionalContainer(status, Condition(lambda: bool(self._status))),
+                _shown(self._tail_text, lambda: bool(self._tail)),
+                _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
                 entry,
+                _shown(self._menu, lambda: self._entry.buffer.complete_state is not None),
+                _shown(self._foot_text, lambda: bool(self._foot) and self._entry.buffer.complete_state is None),
             ]
         )
-        app: Application[None] = Application(
+        app = _App(
             Layout(parts, focused_element=entry),
-            key_bindings=self._keys(),
+            key_bindings=self._entry.keys(),
             output=self._output,
             erase_when_done=True,
             max_render_postpone_time=0,
@@ -161,45 +224,44 @@ class LiveScreen:
         app.ttimeoutlen = 0.05
         return app
 
+    def _tail_text(self) -> AnyFormattedText:
+        """The end of what is being written, as much as there is room for."""
+        room = terminal_size().rows - len(self._rows) - min(self._entry.buffer.document.line_count, _INPUT_ROWS) - 3
+        return self._fragments(self._tail[-max(room, 1) :])
+
+    def _fragments(self, rows: Sequence[Row]) -> StyleAndTextTuples:
+        found: StyleAndTextTuples = []
+        for number, row in enumerate(rows):
+            found += [("", "\n")] if number else []
+            for text, look in row:
+                names = [_LOOKS[code] for code in look.split(";") if code] if self.style.enabled else []
+                found.append((" ".join(names), text))
+        return found
+
+    def _menu(self) -> AnyFormattedText:
+        state = self._entry.buffer.complete_state
+        if state is None:
+            return []
+        chosen = state.complete_index
+        first = max(0, min((chosen or 0) - _MENU_ROWS // 2, len(state.completions) - _MENU_ROWS))
+        lines: StyleAndTextTuples = []
+        for number, completion in enumerate(state.completions[first : first + _MENU_ROWS], first):
+            mark = self.marks.prompt if number == chosen else "  "
+            text = f"{mark}{completion.display_text:<14} {completion.display_meta_text}".rstrip()
+            look = "bold" if number == chosen else "dim"
+            lines += [("", "\n")] if lines else []
+            lines.append((look if self.style.enabled else "", cut(text, self.columns - 1)))
+        return lines
+
+    def _foot_text(self) -> AnyFormattedText:
+        return self._fragments([((cut(self._foot, self.columns - 1), DIM),)])
+
     def _prompt(self) -> AnyFormattedText:
         if self._label:
             return ANSI(f"{self.style.bold(self._label)} {self.marks.prompt}")
         return ANSI(self.style.bold(self.marks.prompt))
 
-    def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
 
-        @keys.add("enter")
-        def _(event: KeyPressEvent) -> None:
-            buffer = event.current_buffer
-            if buffer.document.text_before_cursor.endswith("\\"):
-                buffer.delete_before_cursor()
-                buffer.insert_text("\n")
-            else:
-                buffer.validate_and_handle()
-
-        @keys.add("escape", "enter")
-        def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text("\n")
-
-        @keys.add("c-c")
-        @keys.add(Keys.SIGINT)
-        def _(event: KeyPressEvent) -> None:
-            if event.current_buffer.text:
-                event.current_buffer.reset()
-            else:
-                self.on_interrupt()
-
-        @keys.add("c-d", filter=Condition(lambda: not self._buffer.text))
-        def _(_event: KeyPressEvent) -> None:
-            self.leave()
-
-        return keys
-
-
-def _terminal_size() -> Size:
-    try:
-        found = os.get_terminal_size(sys.stdout.fileno())
-    except OSError:  # the terminal is gone
-        return Size(rows=24, columns=80)
-    return Size(rows=found.lines or 24, columns=found.columns or 80)
+def _shown(text: Callable[[], AnyFormattedText], when: Callable[[], bool]) -> ConditionalContainer:
+    """Rows that are there only when there is something to show."""
+    return ConditionalContainer(Window(FormattedTextControl(text), dont_extend_height=True), Condition(when))

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -11,6 +11,8 @@ from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.toolline import Marks, marks_for
+from hermes.surfaces.tui.rows import Row
+from hermes.surfaces.tui.typed import Typed
 
 
 class Screen(Protocol):
@@ -20,6 +22,8 @@ class Screen(Protocol):
     marks: Marks
     echoes: bool
     """Whether what is typed stays on the screen by itself."""
+    animates: bool
+    """Whether what goes on now can be drawn again and again."""
 
     @property
     def columns(self) -> int:
@@ -27,26 +31,34 @@ class Screen(Protocol):
         ...
 
     def write(self, text: str) -> None:
-        """Shows more of what is being written, at once; it need not end with a line."""
-        ...
-
-    def line(self, text: str = "") -> None:
-        """Shows whole lines of our own making, below what was written so far."""
+        """Shows more of the reply that is being written, at once; it need not end with a line."""
         ...
 
     def whole(self) -> None:
-        """What was written until now is complete; before that, a line must not split its last word."""
+        """The reply that was being written is complete."""
         ...
 
-    def status(self, text: str) -> None:
-        """Shows what goes on now, until something else does; empty for nothing."""
+    def line(self, text: str = "") -> None:
+        """Shows whole lines of our own making."""
+        ...
+
+    def live(self, rows: Sequence[Row]) -> None:
+        """Shows what goes on now, in place of what it showed before."""
+        ...
+
+    def foot(self, text: str) -> None:
+        """The status line."""
+        ...
+
+    def settle(self) -> None:
+        """Nothing goes on any more: it is the person's turn."""
         ...
 
     def ask(self, label: str) -> None:
         """Asks for a line under this label; empty for the usual prompt."""
         ...
 
-    async def read(self) -> str | None:
+    async def read(self) -> Typed | None:
         """The next thing that was typed; None when the person is gone."""
         ...
 
@@ -59,6 +71,7 @@ class PlainScreen:
     """A terminal that only prints. It edits lines by itself, and shows the prompt when nothing is being written."""
 
     echoes = True
+    animates = False
 
     def __init__(self) -> None:
         self.style = stdout_style()
@@ -90,6 +103,9 @@ class PlainScreen:
         sys.stdout.flush()
         self._at_start = text.endswith("\n")
 
+    def whole(self) -> None:
+        """What is printed stays where it is, in any case."""
+
     def line(self, text: str = "") -> None:
         self._leave_prompt()
         if not self._at_start:
@@ -97,12 +113,14 @@ class PlainScreen:
         print(text, flush=True)
         self._at_start = True
 
-    def whole(self) -> None:
-        """What is printed stays where it is, in any case."""
+    def live(self, rows: Sequence[Row]) -> None:
+        """Nothing that would have to be taken back is printed."""
 
-    def status(self, text: str) -> None:
-        """Nothing that would have to be taken back is printed; when all is quiet, the prompt comes."""
-        if not text and not self._label:
+    def foot(self, text: str) -> None:
+        """There is none; `/status` tells the same."""
+
+    def settle(self) -> None:
+        if not self._label:
             self._prompt()
 
     def ask(self, label: str) -> None:
@@ -110,13 +128,13 @@ class PlainScreen:
         if label:
             self._prompt()
 
-    async def read(self) -> str | None:
+    async def read(self) -> Typed | None:
         line = await self._lines.read()
         self._prompted, self._at_start = False, True
         while line is not None and line.endswith("\\"):
             more = await self._lines.read()
             line = line[:-1] + "\n" + (more or "")
-        return line
+        return None if line is None else Typed(line)
 
     def leave(self) -> None:
         self._lines.end()

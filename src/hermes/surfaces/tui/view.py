@@ -1,26 +1,60 @@
 """What happens in a session, as a chat shows it. Reads events; decides nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hermes.surfaces.terminal.approval import CHOICES, Questions, lines_of
-from hermes.surfaces.terminal.text import clean, cut, money, wrap
-from hermes.surfaces.terminal.toolline import Calls, duration, preparing
+from hermes.core.ports import Clock, SystemClock
+from hermes.surfaces.terminal.approval import Questions, again, label_for, lines_of
+from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
+from hermes.surfaces.terminal.toolline import duration, preparing
+from hermes.surfaces.tui.attachments import typed_part
+from hermes.surfaces.tui.cards import Cards
+from hermes.surfaces.tui.foot import Foot
+from hermes.surfaces.tui.rows import CYAN, DIM, Row, painted
 from hermes.surfaces.tui.screen import Screen
+
+_ECHOED = 8  # lines of a message that are shown again
+_QUEUED = 3  # messages that wait and are shown
+_ANSWERS = {
+    "once": "Allowed once.",
+    "session": "Allowed for this session.",
+    "always": "Allowed from now on.",
+    "deny": "Not allowed.",
+}
+_ENDS = {
+    "interrupted": "Interrupted; what was written is kept.",
+    "refused": "The model refused.",
+    "budget": "Stopped by the budget.",
+    "crashed": "It was cut off.",
+}
 
 
 class ChatView:
     """Follows one session on a screen."""
 
-    def __init__(self, screen: Screen, session: str) -> None:
+    def __init__(self, screen: Screen, session: str, *, foot: Foot | None = None, clock: Clock | None = None) -> None:
         self._screen = screen
-        self._calls = Calls()
+        self._clock = clock or SystemClock()
+        self._cards = Cards(screen.marks)
         self._began = 0.0
         self._streamed = False
+        self._thought = ""
+        self._doing = ""
         self._waiting: dict[int, str] = {}
+        self.foot = foot or Foot()
         self.session = session
         self.busy = False
         self.questions = Questions(self._put)
+
+    @property
+    def queued(self) -> list[str]:
+        """The messages that wait for their turn, oldest first."""
+        return [typed_part(text) for text in self._waiting.values()] if self.busy else []
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing goes on until a person answers."""
+        return self.questions.current is not None and self._cards.all_wait
 
     def see(self, event: Mapping[str, Any]) -> None:
         """Shows an event of the session."""
@@ -28,13 +62,23 @@ class ChatView:
             return
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
             if not self._streamed:
-                self._streamed = True
-                self._wait()
+                self._streamed, self._thought, self._doing = True, "", ""
+                self.tick()
             self._screen.write(event["text"])
             return
-        self._calls.see(event)
+        if event["type"] == "agent.tool.finished":
+            for row in self._cards.done(event, self._screen.columns - 1):
+                self._row(row)
+        self._cards.see(event)
         self.questions.see(event)
+        self.foot.see(event)
         self._show(event)
+        self.tick()
+
+    def tick(self) -> None:
+        """Draws what goes on now: spinners turn, seconds pass."""
+        self._screen.live(list(self._live()))
+        self._screen.foot(self.foot.text(self._screen.columns - 1, self._screen.marks.bullet))
 
     def say(self, text: str, *, alarming: bool = False) -> None:
         """A remark of Hermes itself."""
@@ -44,30 +88,30 @@ class ChatView:
 
     def ask_again(self) -> None:
         """The last line was no answer."""
-        self.say("Please answer y, s or n.")
-        self._ask()
+        request = self.questions.current
+        if request is not None:
+            self.say(again(request))
+            self._screen.ask(label_for(request, self._screen.columns))
 
     def _show(self, event: Mapping[str, Any]) -> None:
-        screen = self._screen
         match event["type"]:
             case "agent.message.user":
                 if event.get("origin", "user") == "user":
                     self._waiting[event["seq"]] = event["text"]
-                    self._wait()
             case "agent.turn.started":
                 self.busy, self._began = True, event["ts"]
                 self._echo(event.get("inputs", ()))
-                self._wait()
             case "agent.message.assistant":
                 if not self._streamed and event.get("text"):
-                    screen.write(event["text"])
-                self._streamed = False
-                screen.whole()
-            case "agent.tool.started":
-                self._wait()
-            case "agent.tool.finished":
-                screen.line(self._calls.finish(event, screen.style, screen.marks, screen.columns))
-                self._wait()
+                    self._screen.write(event["text"])
+                self._finish_reply()
+            case "agent.reasoning.delta":
+                self._thought = (self._thought + event["text"])[-400:]
+            case "agent.tool.generating":
+                self._finish_reply()
+                self._doing = f"writing a call of {one_line(event['name'])}"
+            case "agent.approval.answered" if event.get("by") not in {"remembered", "nobody"}:
+                self.say(_ANSWERS[event["answer"]])
             case "agent.turn.steered":
                 self._echo(event["inputs"])
             case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected":
@@ -81,60 +125,79 @@ class ChatView:
         """Something about the model that a person would wonder about."""
         match event["type"]:
             case "agent.model.preparing":
-                self._screen.status(cut(f"{self._screen.marks.runs} {preparing(event)}", self._screen.columns - 1))
+                self._doing = preparing(event)
             case "agent.model.retried":
-                self._streamed = False
-                self._screen.whole()
+                self._finish_reply()
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
-    def _wait(self) -> None:
-        """Says what goes on, and how many messages wait for their turn."""
-        parts = [] if self._streamed or not self.busy else [self._calls.running() or "thinking"]
-        parts += [f"{len(self._waiting)} waiting"] if self.busy and self._waiting else []
-        bullet = f" {self._screen.marks.bullet} "
-        text = f"{self._screen.marks.runs} {bullet.join(parts)}" if parts else ""
-        self._screen.status(cut(text, self._screen.columns - 1))
+    def _finish_reply(self) -> None:
+        self._streamed, self._thought, self._doing = False, "", ""
+        self._screen.whole()
+
+    def _live(self) -> Iterator[Row]:
+        """The calls that run or what else goes on, and the messages that wait for their turn."""
+        if not self.busy:
+            return
+        columns, marks = self._screen.columns - 1, self._screen.marks
+        now = self._clock.now()
+        spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
+        if self._cards.running:
+            yield from self._cards.rows(now, spinner, columns)
+        elif not self._streamed:
+            passed = f" {duration(now - self._began)}" if now - self._began >= 1 else ""
+            doing = cut(self._doing or "thinking", columns - 3 - len(passed))
+            yield ((f"{spinner} ", CYAN), (doing, ""), (passed, DIM))
+            last = clean(self._thought).strip().rpartition("\n")[2]
+            if last:
+                yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
+        for text in self.queued[:_QUEUED]:
+            yield ((cut(f"  queued {marks.prompt}{one_line(text)}", columns), DIM),)
+        if len(self.queued) > _QUEUED:
+            yield ((f"  and {len(self.queued) - _QUEUED} more", DIM),)
 
     def _echo(self, inputs: Sequence[int]) -> None:
         """Shows the messages that are being answered now."""
         for seq in inputs:
             text = self._waiting.pop(seq, "")
             if text and not self._screen.echoes:
-                first, *rest = wrap(clean(text), self._screen.columns - 3)
-                self._screen.line(self._screen.style.bold(self._screen.marks.prompt + first))
-                for line in rest:
-                    self._screen.line(self._screen.style.bold(f"  {line}"))
+                self._screen.whole()
+                lines = list(wrap(clean(typed_part(text)), self._screen.columns - 3))
+                shown = lines if len(lines) <= _ECHOED else lines[: _ECHOED - 1]
+                shown += [f"{self._screen.marks.runs} {len(lines) - len(shown)} more lines"] * (len(shown) < len(lines))
+                for number, line in enumerate(shown):
+                    lead = "  " if number else self._screen.marks.prompt
+                    self._screen.line(self._screen.style.bold(lead + line))
 
     def _end(self, event: Mapping[str, Any]) -> None:
-        self.busy, self._streamed = False, False
-        self._screen.whole()
-        words = {"interrupted": "Interrupted; what was written is kept.", "refused": "The model refused."}
+        self.busy = False
+        self._finish_reply()
         reason = event["reason"]
         if reason != "done":
-            detail = event.get("detail", "")
-            self.say(f"{words.get(reason, 'It failed.')} {detail}".strip(), alarming=reason != "interrupted")
+            text = f"{_ENDS.get(reason, 'It failed.')} {event.get('detail', '')}".strip()
+            self.say(text, alarming=reason != "interrupted")
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         parts = [duration(event["ts"] - self._began), f"{tokens:,} tokens", money(usage.get("cost_usd") or 0.0)]
         bullet = f" {self._screen.marks.bullet} "
         self._screen.line(self._screen.style.dim(bullet.join(part for part in parts if part)))
         self._screen.line()
-        self._screen.status("")
+        self._screen.settle()
 
     def _put(self, request: Mapping[str, Any] | None) -> None:
+        """Shows a question, or that it is settled."""
         if request is None:
             self._screen.ask("")
-            self._wait()
+            self.tick()
             return
-        self._screen.status("")
+        self._screen.whole()
         for line in lines_of(request, self._screen.style, self._screen.columns - 1):
             self._screen.line(line)
-        self._ask()
+        self._screen.ask(label_for(request, self._screen.columns))
 
-    def _ask(self) -> None:
-        self._screen.ask(CHOICES if self._screen.columns >= 60 else "Allow? y/s/n")
+    def _row(self, row: Row) -> None:
+        self._screen.line(painted(row, enabled=self._screen.style.enabled))
 
 
 def _reason(event: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hermes.surfaces.terminal.approval import Questions, Word, lines_of, read_answer
+from hermes.surfaces.terminal.approval import Given, Questions, Word, lines_of, read_given
 from hermes.surfaces.terminal.style import Style
 
 PLAIN = Style(enabled=False)
@@ -34,19 +34,45 @@ class Shown:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "word", "because"),
     [
-        ("y", "once"),
-        (" YES ", "once"),
-        ("s", "session"),
-        ("n", "deny"),
-        ("no", "deny"),
-        ("", None),
-        ("yes please", None),
+        ("y", "once", ""),
+        (" YES ", "once", ""),
+        ("s", "session", ""),
+        ("a", "always", ""),
+        ("n", "deny", ""),
+        ("no", "deny", ""),
+        ("n, use the other file", "deny", "use the other file"),
+        ("No: not today", "deny", "not today"),
     ],
 )
-def test_only_a_clear_answer_counts(text: str, word: Word | None) -> None:
-    assert read_answer(text) == word
+def test_a_clear_answer_counts(text: str, word: Word, because: str) -> None:
+    assert read_given(request(), text) == Given("c", word, because)
+
+
+@pytest.mark.parametrize("text", ["", "yes please", "always do it", "nothing", "y y"])
+def test_anything_else_is_no_answer(text: str) -> None:
+    assert read_given(request(), text) is None
+
+
+def question(**fields: Any) -> dict[str, Any]:
+    return {"type": "agent.question.asked", "call_id": "q", "text": "Which?", "options": ["red", "blue"], **fields}
+
+
+@pytest.mark.parametrize(("line", "text"), [("2", "blue"), ("3", "3"), (" green ", "green")])
+def test_a_question_is_answered_with_words_or_the_number_of_an_option(line: str, text: str) -> None:
+    assert read_given(question(), line) == Given("q", None, text)
+    assert read_given(question(), "  ") is None
+
+
+def test_a_question_shows_its_options() -> None:
+    assert lines_of(question(), PLAIN, 40) == ["? Which?", "  1. red", "  2. blue"]
+
+
+def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
+    lines = lines_of(request(summary="edit a\n@@ -1 +1 @@\n-old\n+new", reach="machine"), Style(enabled=True), 80)
+    assert lines[2:5] == ["  \x1b[36m@@ -1 +1 @@\x1b[0m", "  \x1b[31m-old\x1b[0m", "  \x1b[32m+new\x1b[0m"]
+    assert "outside the sandbox" in lines[5]
 
 
 def test_everything_that_will_happen_is_shown() -> None:
@@ -70,17 +96,17 @@ async def test_questions_are_put_one_after_the_other() -> None:
     questions.see(request("a"))
     questions.see(request("b"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    given: list[tuple[str, Word]] = []
+    given: list[Given] = []
 
-    async def give(call_id: str, word: Word) -> bool:
-        given.append((call_id, word))
-        questions.see(answered(call_id))
+    async def give(answer: Given) -> bool:
+        given.append(answer)
+        questions.see(answered(answer.call_id))
         return True
 
     assert not await questions.take("perhaps", give)
     assert await questions.take("y", give)
     assert await questions.take("n", give)
-    assert given == [("a", "once"), ("b", "deny")]
+    assert given == [Given("a", "once"), Given("b", "deny")]
     assert shown.calls == ["a", "", "b", ""]
     assert questions.current is None
 

@@ -1,6 +1,5 @@
 """Colours for code, line by line while it streams in. Pygments is loaded with the first block of a known language."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Row, Run
@@ -82,10 +81,3 @@ def _find(language: str) -> "Lexer | None":
 def _look(token: object) -> str:
     name = str(token).removeprefix("Token.")
     return next((look for known, look in _LOOKS if name == known or name.startswith(known + ".")), "")
-
-
-def diff_rows(lines: list[str]) -> Iterator[Row]:
-    """A diff, each line in the colour of what it does."""
-    for line in lines:
-        look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], "")
-        yield ((line, look),)

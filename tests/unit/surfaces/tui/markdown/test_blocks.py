@@ -7,25 +7,12 @@ from hermes.surfaces.tui.markdown.blocks import Block, Blocks
 from hermes.surfaces.tui.markdown.render import Markdown
 from hermes.surfaces.tui.rows import Row, plain
 
+PIECES = (
+    "|```|```python|~~~|---|***|# Head|- item|  - deep|1. one|> said|**bold** and `code`|x = '''|\tindented|日本語 text"
+    "|ends  |\\*no\\*|\r"
+)
 LINES = st.lists(
-    st.one_of(
-        st.sampled_from(
-            ["", "```", "```python", "~~~", "---", "***", "# Head", "- item", "  - deep", "1. one", "> said", "a | b"]
-            + [
-                "|a|b|",
-                "|-|-:|",
-                "**bold** and `code`",
-                "x = '''",
-                "\tindented",
-                "日本語 text",
-                "ends  ",
-                "\\*no\\*",
-                "\r",
-            ]
-        ),
-        st.text(max_size=40),
-    ),
-    max_size=25,
+    st.one_of(st.sampled_from([*PIECES.split("|"), "a | b", "|a|b|", "|-|-:|"]), st.text(max_size=40)), max_size=25
 )
 
 

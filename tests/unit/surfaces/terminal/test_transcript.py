@@ -6,9 +6,9 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
 from hermes.store.row import Row, draft
-from hermes.surfaces.cli.sessions_show import arguments, listing, transcript
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen, width
+from hermes.surfaces.terminal.transcript import arguments, listing, transcript
 
 PLAIN = Style(enabled=False)
 

@@ -1,0 +1,121 @@
+"""Tool calls as cards: at work with what they print last, done with their mark, how long they took, and a diff."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.surfaces.terminal.text import clean, cut, one_line, width
+from hermes.surfaces.terminal.toolline import Marks, duration, label_of
+from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, Row
+
+_TAIL = 3  # lines of output while it runs
+_RESULT = 3  # lines of output when it is done
+_DIFF = 24  # lines of a diff
+_KEPT = 2_000  # characters of output that are remembered
+_SHOWS = frozenset(("terminal", "run_python"))  # tools whose output is worth a look
+
+
+class Card(msgspec.Struct):
+    """One call at work."""
+
+    label: str
+    since: float
+    waits: bool = False
+    output: str = ""
+
+
+class Cards:
+    """The calls of one session that run."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+        self._open: dict[str, Card] = {}
+
+    @property
+    def running(self) -> str:
+        """The call that began last and still runs."""
+        return next((card.label for card in reversed(self._open.values())), "")
+
+    @property
+    def all_wait(self) -> bool:
+        """Whether every call waits for a person."""
+        return all(card.waits for card in self._open.values())
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Takes notice of a call's beginning, its output, and of a question that holds it up."""
+        call_id = event.get("call_id", "")
+        match event["type"]:
+            case "agent.tool.started":
+                self._open[call_id] = Card(label_of(event["name"], event["arguments"]), event["ts"])
+            case "agent.tool.progress" if call_id in self._open:
+                card = self._open[call_id]
+                card.output = (card.output + event["text"])[-_KEPT:]
+            case "agent.approval.requested" | "agent.question.asked" if call_id in self._open:
+                self._open[call_id].waits = True
+            case "agent.approval.answered" | "agent.question.answered" if call_id in self._open:
+                self._open[call_id].waits = False
+                self._open[call_id].since = event["ts"]
+            case "agent.turn.ended":
+                self._open.clear()
+            case _:
+                pass
+
+    def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
+        """The cards of what runs now."""
+        for card in self._open.values():
+            passed = "" if card.waits else duration(now - card.since) if now - card.since >= 1 else ""
+            tail = "waits for you" if card.waits else passed
+            head = cut(card.label, columns - 3 - width(tail))
+            yield ((f"{'?' if card.waits else spinner} ", CYAN), (head, ""), (f" {tail}" if tail else "", DIM))
+            yield from self._output(_last(card.output, _TAIL), columns)
+
+    def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
+        """The rows of a call that ended."""
+        card = self._open.pop(event["call_id"], None) or Card(event["name"], event["ts"])
+        ok, text = event.get("ok", True), event.get("text", "")
+        tail = duration(event["ts"] - card.since)
+        if not ok:
+            tail += f" {self._marks.bullet} {one_line(text)}"
+        room = max(columns - 3, 16)
+        head = cut(card.label, room - len(tail) - 1 if ok else max(room // 2, room - width(tail) - 1))
+        rest = cut(tail, room - width(head) - 1)
+        yield (
+            (self._marks.done if ok else self._marks.failed, GREEN if ok else RED),
+            (f" {head}", ""),
+            (f" {rest}", DIM),
+        )
+        diff = diff_in(text)
+        if diff:
+            yield from diff_rows(diff, columns, self._marks, _DIFF)
+        elif ok and event["name"] in _SHOWS:
+            yield from self._output(_last(card.output, _RESULT), columns)
+
+    def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
+        for line in lines:
+            yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
+
+
+def diff_in(text: str) -> list[str]:
+    """The lines of a diff in a result; none if there is none."""
+    lines = clean(text).split("\n")
+    start = next((index for index, line in enumerate(lines) if line.startswith("@@ ")), None)
+    if start is None:
+        return []
+    end = next((index for index in range(start, len(lines)) if lines[index][:1] not in set("@+- \\.")), len(lines))
+    return lines[start:end]
+
+
+def diff_rows(lines: list[str], columns: int, marks: Marks, most: int) -> Iterator[Row]:
+    """A diff, each line in the colour of what it does."""
+    for line in lines[:most]:
+        look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], DIM)
+        yield ((f"  {marks.bar} ", DIM), (cut(line, columns - 5), look))
+    if len(lines) > most:
+        yield ((f"  {marks.bar} {marks.runs} {len(lines) - most} more lines", DIM),)
+
+
+def _last(output: str, count: int) -> list[str]:
+    """The last lines that are not blank; what a progress bar overwrote is gone."""
+    lines = [clean(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
+    return [line for line in lines if line][-count:]

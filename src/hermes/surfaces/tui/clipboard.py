@@ -1,0 +1,49 @@
+"""A picture in the clipboard, where a program of the desktop can hand it over."""
+
+import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
+
+from hermes.schema.messages import Image
+from hermes.surfaces.terminal.images import images_of
+
+_SECONDS = 3.0
+_COMMANDS = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-t", "image/png", "-o"),
+    ("pngpaste", "-"),
+)
+
+
+async def picture(folder: Path) -> Image | None:
+    """The picture, kept in a file of this user's own; None when there is none, or no program that can tell."""
+    for command in _COMMANDS:
+        if shutil.which(command[0]) is None:
+            continue
+        data = await _output(command)
+        if data.startswith(b"\x89PNG"):
+            return images_of([str(await asyncio.to_thread(_keep, data, folder))])[0]
+    return None
+
+
+async def _output(command: tuple[str, ...]) -> bytes:
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=pipe, stderr=null)
+    try:
+        data, _ = await asyncio.wait_for(process.communicate(), _SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return b""
+    return data
+
+
+def _keep(data: bytes, folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"clipboard-{time.time_ns()}.png"
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return path

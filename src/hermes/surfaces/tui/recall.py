@@ -1,0 +1,45 @@
+"""Where a session was when somebody comes back to it: its last words, and the turn that still runs or was cut off."""
+
+from collections.abc import Sequence
+
+from hermes.app import App
+from hermes.schema.events import TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.store.row import Row
+from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.tui.attachments import typed_part
+from hermes.surfaces.tui.screen import Screen
+from hermes.surfaces.tui.view import ChatView
+
+_ROWS = 200  # that are looked at
+_LINES = 6  # of each of the last messages
+
+
+def recall(app: App, view: ChatView, screen: Screen) -> bool:
+    """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
+    info = app.store.sessions.find(view.session)
+    rows = app.store.log.events(view.session, after=max(0, info.head - _ROWS))
+    settled, open_rows = _divided(rows)
+    _show_last_words(settled, screen)
+    for row in open_rows:
+        view.see(app.envelope(row))
+    return bool(open_rows)
+
+
+def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    """What is settled, and what came after the last end of a turn if it wants an answer."""
+    ends = [index for index, row in enumerate(rows) if isinstance(row.event, TurnEnded)]
+    start = ends[-1] + 1 if ends else 0
+    wants = any(isinstance(row.event, TurnStarted | UserMessage) for row in rows[start:])
+    return (rows[:start], rows[start:]) if wants else (rows, ())
+
+
+def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
+    messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
+    for message in [message for message in messages if message.text][-2:]:
+        mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
+        lines = list(wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1))
+        shown = lines[-_LINES:] if len(lines) > _LINES else lines
+        for line in ([screen.marks.runs] if len(lines) > len(shown) else []) + shown:
+            screen.line(screen.style.dim(line))
+    screen.line()

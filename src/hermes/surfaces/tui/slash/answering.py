@@ -1,0 +1,75 @@
+"""Commands about who answers and what it takes: the model, its window, its cost."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hermes.surfaces.terminal.opening import choose_model
+from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.style import columns as aligned
+from hermes.surfaces.terminal.text import cut, money, one_line, table
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import Chat
+
+
+async def model(chat: "Chat", name: str) -> None:
+    """Tells which model answers, or changes it."""
+    if name:
+        if chat.is_busy():
+            return
+        choose_model(chat.app, Question(model=name), may_ask=False)
+        await chat.reconfigure(model=name)
+    now = chat.agent.describe()
+    chat.view.say(f"{now.provider} {now.name}. Another: /model NAME, or /model PROVIDER:NAME")
+
+
+async def cost(chat: "Chat", _: str) -> None:
+    """Tells what the session took."""
+    rows = chat.app.store.sessions.usage(session=chat.session)
+    tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+    amount = money(sum(row.cost_usd for row in rows)) or "$0"
+    unpriced = sum(row.unpriced_calls for row in rows)
+    rest = f", and {unpriced:,} calls whose price is not known" if unpriced else ""
+    chat.view.say(f"{sum(row.calls for row in rows):,} calls, {tokens:,} tokens, {amount}{rest}")
+
+
+async def status(chat: "Chat", _: str) -> None:
+    """Tells how things are."""
+    info = chat.app.store.sessions.find(chat.session)
+    now = chat.agent.describe()
+    foot = chat.view.foot
+    rows = [
+        ("session", info.id),
+        ("title", one_line(info.title)),
+        ("model", f"{now.provider} {now.name}"),
+        ("context", foot.filled()),
+        ("cost", money(foot.cost)),
+        ("folder", info.cwd),
+        ("approvals", chat.approvals),
+        ("sandbox", foot.sandbox),
+        ("queued", f"{len(chat.view.queued)} messages" if chat.view.queued else ""),
+        ("now", "working" if chat.works else "waiting for you"),
+    ]
+    for line in aligned([row for row in rows if row[1]], indent=0):
+        chat.screen.line(cut(line, chat.screen.columns - 1))
+
+
+async def context(chat: "Chat", _: str) -> None:
+    """Tells what fills the window."""
+    now = await asyncio.to_thread(chat.agent.context, chat.session)
+    chat.view.say(f"{now.used:,} of {now.window:,} tokens, {now.share:.0%}" + ("" if now.counted else ", estimated"))
+    rows = [(part.name, f"{part.tokens:,}", f"{part.count:,}") for part in now.parts if part.count]
+    for line in table([("", "TOKENS ABOUT", "COUNT"), *rows], right=(1, 2)):
+        chat.screen.line(cut(line, chat.screen.columns - 1))
+
+
+async def compress(chat: "Chat", _: str) -> None:
+    """Sums up the older part of the conversation."""
+    if chat.is_busy():
+        return
+    chat.view.say("Summing up the older part of the conversation ...")
+    await chat.agent.compress(chat.session)
+    now = await asyncio.to_thread(chat.agent.context, chat.session)
+    chat.view.say(
+        f"Done. The model now reads about {sum(part.tokens for part in now.parts):,} tokens; the log keeps all."
+    )

@@ -1,0 +1,71 @@
+"""Commands about rights and set-up: tools, MCP servers, approvals, settings, the doctor."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from hermes.errors import UsageError
+from hermes.surfaces.terminal.text import clean, cut, one_line
+
+if TYPE_CHECKING:
+    from hermes.surfaces.terminal.question import Approvals
+    from hermes.surfaces.tui.conversation import Chat
+
+_MODES: "dict[str, Approvals]" = {"ask": "ask", "auto-edit": "auto-edit", "full": "full"}
+_SECONDS = 60.0
+
+
+async def tools(chat: "Chat", _: str) -> None:
+    """Lists what the model can do in this session."""
+    for name, tool in sorted(chat.agent.tools(chat.session).items()):
+        first = one_line(tool.spec.description.partition("\n")[0])
+        line = cut(f"{name:<16} {first}", chat.screen.columns - 1)
+        chat.screen.line(line)
+
+
+async def mcp(chat: "Chat", _: str) -> None:
+    """Tells how the MCP servers are."""
+    await _hermes(chat, "mcp", "list")
+
+
+async def approvals(chat: "Chat", mode: str) -> None:
+    """Tells what is asked about, or changes it for this chat."""
+    if mode:
+        if mode not in _MODES:
+            raise UsageError(f"There is no mode {mode!r}.", hint=f"One of: {', '.join(_MODES)}")
+        if chat.is_busy():
+            return
+        await chat.reconfigure(approvals=_MODES[mode])
+    words = {
+        "ask": "every change and command is asked about",
+        "auto-edit": "files of this folder are changed without asking, commands are asked about",
+        "full": "nothing is asked about but what may never be done without a word",
+    }
+    chat.view.say(f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full")
+
+
+async def config(chat: "Chat", rest: str) -> None:
+    """Shows the settings; with words behind it, it is `hermes config`."""
+    await _hermes(chat, "config", *(rest.split() or ["show"]))
+
+
+async def doctor(chat: "Chat", _: str) -> None:
+    """Checks the installation."""
+    await _hermes(chat, "doctor")
+
+
+async def _hermes(chat: "Chat", *arguments: str) -> None:
+    """Runs a command of `hermes` beside the chat and shows what it prints."""
+    pipe, out = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "hermes", *arguments, stdin=pipe, stdout=out, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), _SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        chat.view.say(f"`hermes {' '.join(arguments)}` took too long and was stopped.", alarming=True)
+        return
+    for line in clean(printed.decode("utf-8", "replace")).rstrip("\n").split("\n"):
+        chat.screen.line(line)

@@ -1,0 +1,38 @@
+"""Commands about the turn: steering, queueing, stopping it, taking it back, and leaving."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import Chat
+
+
+async def steer(chat: "Chat", text: str) -> None:
+    """Puts words into the running turn."""
+    if text:
+        await chat.submit(text, delivery="steer")
+    else:
+        chat.view.say("Say what the model should know now: /steer TEXT")
+
+
+async def queue(chat: "Chat", text: str) -> None:
+    """Lets words wait for their turn, or lists what waits."""
+    if text:
+        await chat.submit(text)
+        return
+    for number, waiting in enumerate(chat.view.queued, 1):
+        chat.view.say(f"{number}. {waiting}")
+    if not chat.view.queued:
+        chat.view.say("Nothing waits.")
+
+
+async def stop(chat: "Chat", _: str) -> None:
+    """Stops the running turn."""
+    if chat.works:
+        await chat.agent.service.interrupt(chat.session, by="cli")
+    else:
+        chat.view.say("Nothing is running.")
+
+
+async def leave(chat: "Chat", _: str) -> None:
+    """Ends the chat."""
+    chat.quit()

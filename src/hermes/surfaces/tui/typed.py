@@ -1,0 +1,13 @@
+"""What a person typed, on its way to the session: words, pictures, and whether it goes into the running turn."""
+
+import msgspec
+
+from hermes.schema.messages import Image
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """One message or command, whole."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    steers: bool = False

@@ -1,0 +1,41 @@
+"""What `hermes tools` prints."""
+
+from pathlib import Path
+
+from hermes.surfaces.cli.tools import document, lines_of, listed
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import Screen
+from hermes.tools import Needs, all_tools
+from hermes.tools.toolsets import Choice
+
+TOOLS = all_tools(Needs(outputs=Path("/x"), environment={}, hermes_home=Path("/y")))
+WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False))
+
+
+def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
+    lines = lines_of(listed(TOOLS, Choice("gateway")), (), WIDE)
+    assert lines[0] == "terminal: run commands"
+    assert lines[1].startswith("  terminal      off               Runs a ")
+    assert any(line.startswith("  read_file     only reads        Reads a text file") for line in lines)
+    assert max(map(len, lines)) <= 100
+    offered = {row.name: row.offered for row in listed(TOOLS, Choice("gateway"))}
+    assert (offered["terminal"], offered["read_file"]) == (False, True)
+
+
+def test_a_narrow_screen_gets_short_lines() -> None:
+    lines = lines_of(listed(TOOLS, Choice(disabled=("terminal",))), ("x" * 3,), NARROW)
+    assert lines[1:4] == ["  terminal", "    off", ""]
+    assert max(len(line) for line in lines[:-1]) <= 44
+    assert "No tool or set is called xxx" in lines[-1]
+
+
+def test_the_document_has_everything() -> None:
+    found = document(listed(TOOLS, Choice()), ("nothing",))
+    assert found["unknown"] == ["nothing"]
+    assert found["tools"][1] == {
+        "name": "read_file",
+        "toolset": "files",
+        "does": "only reads",
+        "summary": "Reads a text file, at most 2000 lines or 50 KB at once.",
+        "offered": True,
+    }
