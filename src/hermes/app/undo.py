@@ -1,0 +1,224 @@
+"""Going back: undo and redo of turns, what a turn changed, a branch, another try. What surfaces call for these.
+
+Everything works on the log and the files alone, so that any process can do it; a session that runs is refused. It
+blocks: a surface with an event loop uses a thread.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.journal import read_history
+from hermes.core.history import Beginning, History
+from hermes.errors import HermesError, SessionBusy, UsageError
+from hermes.schema.event import Event
+from hermes.schema.events import SessionRedone, SessionUndone, TurnEnded, TurnStarted
+from hermes.schema.messages import UserMessage
+from hermes.store.leases import Lease
+from hermes.store.row import Row
+from hermes.tools.shadow import Outcome, Shadow, ShadowFailed, Shadows
+
+_UNKNOWN = "Outcome unknown: the process ended while it ran, and the turn was taken back."
+
+
+class UndoReport(msgspec.Struct, frozen=True):
+    """What going back came to."""
+
+    turns: tuple[str, ...]
+    """The turns taken back or brought again, the newest first."""
+    text: str
+    """What the user had said at the beginning of them."""
+    files: Outcome
+    note: str = ""
+    """Why files could not be looked after at all; empty when they were."""
+
+
+class Rewind:
+    """Takes sessions back, and forth."""
+
+    def __init__(self, app: App, shadows: Shadows) -> None:
+        self._app = app
+        self._shadows = shadows
+
+    def undo(self, session: str, *, turns: int = 1, force: bool = False, files: bool = True) -> UndoReport:
+        """Takes the last turns back: files as they were before them, and the model no longer sees them.
+
+        Files that were changed after a turn are left alone and reported, unless `force`. `redo` takes it back.
+        """
+        with self._held(session) as lease:
+            history = self._settled(lease)
+            return self._undo(history, lease, _last(history, turns), files=files, force=force)
+
+    def redo(self, session: str, *, force: bool = False) -> UndoReport:
+        """Takes the last undo back, as long as nothing else was said since."""
+        with self._held(session) as lease:
+            history = read_history(self._app.store, lease.session)
+            row = self._undone_row(lease.session, history.redoable)
+            if row is None:
+                raise UsageError("There is nothing to redo.", hint="Only the last undo, right after it, can be.")
+            outcome = Outcome()
+            if row.kept:
+                outcome = self._restore(lease.session, (row.kept,), self._app.ids.turn(), force=force)
+            self._app.record(lease.session, SessionRedone(undone=history.redoable), lease=lease)
+            history.add(0, SessionRedone(undone=history.redoable))
+            first = next(turn for turn in history.turns if turn.seq == row.since)
+            return UndoReport(row.turns, _words(history, first), outcome, self._note())
+
+    def retry(self, session: str, *, force: bool = False, files: bool = True) -> UndoReport:
+        """Takes the last turn back and says the same words again; whoever runs the session answers them."""
+        with self._held(session) as lease:
+            history = self._settled(lease)
+            (last,) = _last(history, 1)
+            said = [
+                msgspec.structs.replace(message, delivery="queue")
+                for message in history.messages[last.messages :]
+                if isinstance(message, UserMessage) and message.origin == "user"
+            ]
+            if not said:
+                raise UsageError("The last turn answered nobody, so there is nothing to try again.")
+            return self._undo(history, lease, [last], files=files, force=force, then=said)
+
+    def diff(self, session: str, *, turn: str = "") -> str:
+        """What a turn changed, by default the last one, as a unified diff; empty when that is nothing."""
+        history = read_history(self._app.store, self._app.store.sessions.find(session).id)
+        wanted = turn or (history.turns[-1].turn if history.turns else "")
+        shadow = self._shadow(session)
+        if not wanted or shadow is None:
+            return ""
+        with _explained("Nothing was changed."):
+            return shadow.diff(wanted)
+
+    def branch(self, session: str, *, at: int | None = None, back: int = 0, surface: str = "") -> str:
+        """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
+
+        A turn that runs, and words that still wait, stay with the old session. Returns the new session's id.
+        """
+        session = self._app.store.sessions.find(session).id
+        last, history = self._up_to(session, at)
+        left_out = _last(history, back) if back else []
+        row = self._app.store.log.branch(session, self._app.ids.session(), at=last, surface=surface)
+        self._app.publish(row)
+        if left_out:
+            undone = SessionUndone(since=left_out[0].seq, turns=_names(left_out))
+            self._app.record(row.session, undone)
+        return row.session
+
+    def _undo(
+        self,
+        history: History,
+        lease: Lease,
+        wanted: Sequence[Beginning],
+        *,
+        files: bool,
+        force: bool,
+        then: Sequence[Event] = (),
+    ) -> UndoReport:
+        """Files first: when this is cut off, doing it again does what is left."""
+        kept, names = self._app.ids.turn(), _names(wanted)
+        outcome = self._restore(lease.session, names, kept, force=force) if files else Outcome()
+        changed = bool(outcome.restored)
+        undone = SessionUndone(
+            since=wanted[0].seq, turns=names, kept=kept if changed else "", restored=len(outcome.restored)
+        )
+        self._app.record(lease.session, undone, *then, lease=lease)
+        return UndoReport(names, _words(history, wanted[0]), outcome, self._note() if files else "")
+
+    def _restore(self, session: str, turns: tuple[str, ...], kept: str, *, force: bool) -> Outcome:
+        shadow = self._shadow(session)
+        if shadow is None:
+            return Outcome()
+        with _explained("The conversation was not changed. It can be taken back without the files."):
+            return shadow.undo(turns, session=session, undo=kept, force=force)
+
+    def _shadow(self, session: str) -> Shadow | None:
+        cwd = self._app.store.sessions.find(session).cwd
+        return self._shadows.at(Path(cwd)) if cwd else None
+
+    def _note(self) -> str:
+        return "" if self._shadows.git else "Files are not kept, as git is not installed."
+
+    @contextmanager
+    def _held(self, session: str) -> Iterator[Lease]:
+        """The session, for as long as nobody may run it."""
+        session = self._app.store.sessions.find(session).id
+        try:
+            lease = self._app.store.leases.acquire(session)
+        except SessionBusy as busy:
+            hint = "Nothing was changed. Wait for it or stop it, then try again."
+            raise SessionBusy(f"A turn of session {session} is running.", hint=hint) from busy
+        try:
+            yield lease
+        finally:
+            self._app.store.leases.release(lease)
+
+    def _settled(self, lease: Lease) -> History:
+        """The history; a turn that a crash left open is closed first."""
+        history = read_history(self._app.store, lease.session)
+        if not history.open_turn:
+            return history
+        closing = (*history.unfinished(_UNKNOWN), TurnEnded(reason="crashed", detail="it was taken back"))
+        self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)
+        return read_history(self._app.store, lease.session)
+
+    def _undone_row(self, session: str, seq: int) -> SessionUndone | None:
+        rows = self._app.store.log.events(session, after=seq - 1, limit=1) if seq else []
+        event = rows[0].event if rows else None
+        return event if isinstance(event, SessionUndone) else None
+
+    def _up_to(self, session: str, at: int | None) -> tuple[int, History]:
+        """The history up to a row; by default up to the last one before anything that is still to be answered."""
+        rows = list(self._app.store.log.every_event(session))
+        last = at or _quiet(rows)
+        history = History()
+        for row in rows:
+            if row.seq <= last:
+                history.add(row.seq, row.event, row.turn)
+        return last, history
+
+
+def _quiet(rows: Sequence[Row]) -> int:
+    history = History()
+    answering: set[int] = set()
+    for row in rows:
+        history.add(row.seq, row.event, row.turn)
+        if isinstance(row.event, TurnStarted):
+            answering = {row.seq, *row.event.inputs}
+        elif not history.open_turn:
+            answering = set()
+    return max(1, min({rows[-1].seq + 1, *answering, *history.waiting}) - 1)
+
+
+def _last(history: History, turns: int) -> list[Beginning]:
+    if turns < 1:
+        raise UsageError("At least one turn is taken back.", hint="Say how many, such as 2.")
+    if not history.turns:
+        raise UsageError("There is no turn to take back.", hint="Nothing was changed.")
+    if turns > len(history.turns):
+        raise UsageError(f"There are only {len(history.turns)} turns to take back.", hint="Nothing was changed.")
+    return history.turns[-turns:]
+
+
+def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
+    return tuple(turn.turn for turn in reversed(turns))
+
+
+def _words(history: History, first: Beginning) -> str:
+    """What the user said to begin a turn."""
+    said = (message for message in history.messages[first.messages :] if isinstance(message, UserMessage))
+    return next((message.text for message in said if message.origin == "user"), "")
+
+
+@contextmanager
+def _explained(hint: str) -> Iterator[None]:
+    """Turns what went wrong with files into words for a person."""
+    try:
+        yield
+    except ShadowFailed as error:
+        raise HermesError(f"The kept files can't be used: {error}.", hint=hint) from error
+    except OSError as error:
+        raise HermesError(
+            f"The kept files can't be used: {(error.strerror or str(error)).lower()}.", hint=hint
+        ) from error

@@ -1,0 +1,11 @@
+"""The shadow repository: what files were like before and after each turn, kept outside the project.
+
+`ShadowKeeper` is the `Keeper` port; `Shadow` undoes and compares turns of one working directory. The user's own
+repository is never written to.
+"""
+
+from hermes.tools.shadow.keeper import ShadowKeeper
+from hermes.tools.shadow.repository import ShadowFailed
+from hermes.tools.shadow.shadow import Outcome, Shadow, Shadows
+
+__all__ = ["Outcome", "Shadow", "ShadowFailed", "ShadowKeeper", "Shadows"]

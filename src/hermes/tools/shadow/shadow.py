@@ -1,0 +1,206 @@
+"""The shadow of one working directory: keeps what a turn is about to change, undoes turns, and tells what they changed.
+
+Everything here blocks; callers with an event loop use a thread.
+"""
+
+# Names are bytes here, as a file's name need not be text.
+# ruff: noqa: PTH120
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.tools.shadow.changes import Changes, changes_of
+from hermes.tools.shadow.difference import display, unified
+from hermes.tools.shadow.record import Begun, Ended, Line, Record, Touched, Tree, Unkept, Whole, append, read
+from hermes.tools.shadow.repository import Git, Repository, blob_id, find_git
+from hermes.tools.shadow.restore import Conflict, carry_out, plan
+from hermes.tools.shadow.state import read_state
+from hermes.tools.shadow.tree import Limits, keep_trees
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What bringing files back came to. Paths are as a person reads them."""
+
+    restored: tuple[str, ...] = ()
+    conflicts: tuple[tuple[str, str], ...] = ()
+    """Files that were left as they are, and why."""
+    unkept: tuple[tuple[str, str], ...] = ()
+    """What the turns changed, or may have, that was not kept, and why."""
+
+
+class Shadows:
+    """Makes the shadows of all working directories, under one folder."""
+
+    def __init__(
+        self, home: Path, *, environment: Mapping[str, str], user_home: Path, clock: Clock, limits: Limits | None = None
+    ) -> None:
+        self.folder = Path(os.path.realpath(home)) / "undo"
+        self.git = find_git(environment)
+        self.clock = clock
+        self.limits = limits or Limits()
+        self._home = Path(os.path.realpath(home))
+        self._user_home = Path(os.path.realpath(user_home))
+
+    def at(self, workspace: Path) -> "Shadow":
+        """The shadow of a working directory. Touches nothing."""
+        real = Path(os.path.realpath(workspace))
+        name = hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
+        return Shadow(self, real, Repository(self.folder / name, self.git))
+
+    def too_wide(self, workspace: Path) -> str:
+        """Why the whole of a folder is not kept; empty when it is."""
+        if workspace == self._user_home or workspace in self._user_home.parents:
+            return "it is the home folder, or holds it"
+        if workspace.is_relative_to(self._home):
+            return "it belongs to Hermes itself"
+        return ""
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """What is never kept."""
+        return (self._home,)
+
+
+class Shadow:
+    """One working directory's past."""
+
+    def __init__(self, shadows: Shadows, workspace: Path, repository: Repository) -> None:
+        self._shadows = shadows
+        self._root = os.fsencode(workspace)
+        self._repository = repository
+        self.workspace = workspace
+
+    def has(self, turn: str) -> bool:
+        """Whether something was kept for a turn."""
+        return self._file(turn).exists()
+
+    def keep_files(self, session: str, turn: str, paths: Iterable[bytes], *, late: bool) -> list[Unkept]:
+        """Keeps named files as they are now. Returns what could not be kept."""
+        with self._repository.locked() as git:
+            touched = [Touched(path, read_state(path, git.write_blob), late, _missing(path)) for path in paths]
+            self._append(session, turn, *touched)
+        return [Unkept(t.path, "too large, not readable, or not a file") for t in touched if t.state.kind == "unkept"]
+
+    def keep_whole(self, session: str, turn: str) -> list[Unkept]:
+        """Keeps the working directory as it is now. Returns what could not be kept."""
+        if why := self._shadows.too_wide(self.workspace):
+            note = Unkept(self._root, why)
+            with self._repository.locked():
+                self._append(session, turn, note)
+            return [note]
+        with self._repository.locked() as git:
+            trees = self._trees(git)
+            self._append(session, turn, Whole(trees))
+        return [note for tree in trees for note in tree.unkept]
+
+    def note_failure(self, session: str, turn: str, why: str) -> None:
+        """Remembers that keeping failed, so that undo can say so."""
+        with self._repository.locked():
+            self._append(session, turn, Unkept(self._root, why))
+
+    def end(self, turn: str) -> None:
+        """Keeps how everything stands at the end of a turn."""
+        if not self.has(turn):
+            return
+        with self._repository.locked() as git:
+            record = read(self._file(turn))
+            if record and not record.ended:
+                append(self._file(turn), self._ending(git, record))
+
+    def undo(self, turns: Sequence[str], *, session: str, undo: str, force: bool = False) -> Outcome:
+        """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn."""
+        restored: dict[bytes, None] = {}
+        conflicts: dict[bytes, Conflict] = {}
+        unkept: dict[bytes, Unkept] = {}
+        if not any(map(self.has, turns)):
+            return Outcome()
+        with self._repository.locked() as git:
+            for turn in turns:
+                record = read(self._file(turn))
+                if record is None:
+                    continue
+                found = self._sealed(git, record)
+                planned = plan(found, force=force)
+                paths = [change.path for change in planned.wanted]
+                kept = [Touched(path, read_state(path, git.write_blob), False, _missing(path)) for path in paths]
+                self._append(session, undo, *kept)  # before anything is written: this can be taken back too
+                done, failed = carry_out(git, planned.wanted, found.removable)
+                restored |= dict.fromkeys(done)
+                conflicts |= {conflict.path: conflict for conflict in (*planned.conflicts, *failed)}
+                unkept |= {note.path: note for note in found.unkept}
+            record = read(self._file(undo))
+            if record:
+                append(self._file(undo), self._ending(git, record))
+        return Outcome(
+            tuple(self._name(path) for path in restored),
+            tuple((self._name(conflict.path), conflict.why) for conflict in conflicts.values()),
+            tuple((self._name(note.path), note.why) for note in unkept.values()),
+        )
+
+    def diff(self, turn: str) -> str:
+        """What a turn changed (so far, while it runs), as a unified diff; what was not kept is named below."""
+        if not self.has(turn):
+            return ""
+        with self._repository.locked() as git:
+            record = read(self._file(turn))
+            if record is None:
+                return ""
+            found = changes_of(git, record, record.ended or self._ending(git, record), self._others(record))
+            text = unified(git, found.changes, self._root)
+        notes = [f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept]
+        return text + "".join(notes)
+
+    def _sealed(self, git: Git, record: Record) -> Changes:
+        """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""
+        ended = record.ended
+        if ended is None:
+            ended = self._ending(git, record)
+            append(self._file(record.begun.turn), ended)
+            record.add(ended)
+        return changes_of(git, record, ended, self._others(record))
+
+    def _ending(self, git: Git, record: Record) -> Ended:
+        states = tuple((path, read_state(path, git.write_blob)) for path in record.touched)
+        trees = self._trees(git) if record.whole else ()
+        return Ended(self._shadows.clock.now(), states, trees)
+
+    def _others(self, record: Record) -> list[Record]:
+        """Turns of other sessions that ran while this one did."""
+        end = record.ended.at if record.ended else self._shadows.clock.now()
+        others = (read(file) for file in self._file("").parent.glob("*.jsonl"))
+        return [
+            other
+            for other in others
+            if other
+            and other.begun.session != record.begun.session
+            and other.begun.at <= end
+            and (other.ended is None or other.ended.at >= record.begun.at)
+        ]
+
+    def _trees(self, git: Git) -> tuple[Tree, ...]:
+        return keep_trees(git, self._root, self._shadows.own_folders, self._shadows.limits)
+
+    def _append(self, session: str, turn: str, *lines: Line) -> None:
+        file = self._file(turn)
+        begun = [] if file.exists() else [Begun(session, turn, self._root, self._shadows.clock.now())]
+        append(file, *begun, *lines)
+
+    def _file(self, turn: str) -> Path:
+        """Turns are named by whoever wrote the log, perhaps in another place: the name must not lead anywhere."""
+        return self._repository.folder / "turns" / f"{blob_id(turn.encode(errors='surrogatepass'))}.jsonl"
+
+    def _name(self, path: bytes) -> str:
+        return display(path, self.workspace)
+
+
+def _missing(path: bytes) -> tuple[bytes, ...]:
+    """Folders above a path that do not exist."""
+    folders: list[bytes] = []
+    while not os.path.lexists(path := os.path.dirname(path)):
+        folders.append(path)
+    return tuple(folders)

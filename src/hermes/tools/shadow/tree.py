@@ -1,0 +1,208 @@
+"""Keeping a whole folder: what git would not ignore in it, with exact permissions and empty folders.
+
+Git's index remembers what was seen, so that only files that changed are read again. Repositories inside the folder are
+kept for themselves: git would only note their commit.
+"""
+
+# Names are bytes here, as a file's name need not be text.
+# ruff: noqa: PTH113, PTH118, PTH120
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import msgspec
+
+from hermes.tools.shadow.record import Tree, Unkept
+from hermes.tools.shadow.repository import EMPTY_TREE, Git, ShadowFailed, View
+from hermes.tools.shadow.state import BIGGEST, unkept
+
+MOST_FILES = 50_000
+MOST_BYTES = 1024 * 1024 * 1024
+"""New content that is kept at once."""
+MOST_INNER = 64  # repositories inside a folder
+_MANY = 500  # files that are better written into one pack
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How much is kept of a folder."""
+
+    files: int = MOST_FILES
+    size: int = MOST_BYTES
+
+
+class _Listing:
+    """What git sees in a folder, and what of that it has not kept yet."""
+
+    def __init__(self, out: bytes) -> None:
+        self.known: set[bytes] = set()
+        self.new: set[bytes] = set()
+        self.changed: set[bytes] = set()
+        self.gone: set[bytes] = set()
+        self.inner: list[bytes] = []
+        kinds = {b"?": self.new, b"C": self.changed, b"R": self.gone}
+        for entry in out.split(b"\0"):
+            kind, path = entry[:1], entry[2:]
+            if path.endswith(b"/"):
+                self.inner.append(path[:-1])
+            elif path:
+                kinds.get(kind, self.known).add(path)
+
+    def files(self) -> set[bytes]:
+        return (self.known | self.new) - self.gone
+
+
+def keep_trees(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, ...]:
+    """Keeps a folder and, each for itself, the repositories in it."""
+    waiting, done = [root], list[Tree]()
+    while waiting and len(done) <= MOST_INNER:
+        tree, inner = _keep_tree(git, waiting.pop(0), leave_out, limits)
+        done.append(tree)
+        waiting += [os.path.join(tree.root, path) for path in inner]
+    return (*done, *(_refused(path, f"more than {MOST_INNER} repositories are in the folder") for path in waiting))
+
+
+def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, list[bytes]]:
+    view = _view(git, root)
+    rules = _rules(view, leave_out)
+    found = _Listing(git.run("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules, view=view))
+    if len(found.files()) > limits.files:
+        return _refused(root, f"it has more than {limits.files:,} files"), found.inner
+    infos = _look(root, found.files())
+    left = _left_out(root, infos, found)
+    size = sum(infos[path].st_size for path in ((found.new | found.changed) & infos.keys()) - left.keys())
+    if size > limits.size:
+        return _refused(root, f"it has more than {limits.size // 1024**2:,} MB of new files"), found.inner
+    try:
+        _update(git, view, found, infos, left.keys())
+    except ShadowFailed:
+        view.index.unlink(missing_ok=True)  # whatever is wrong with it, the next time begins anew
+        raise
+    kept = {path: info for path, info in infos.items() if path not in left}
+    name = _write_tree(git, view) if kept else EMPTY_TREE
+    empty = _empty_folders(root, git.run("ls-files", "-z", "-o", "--directory", *rules, view=view))
+    return Tree(root, name, *_modes(kept), empty, tuple(left.values())), found.inner
+
+
+def _view(git: Git, root: bytes) -> View:
+    """The folder, seen from the top of the project it lies in, unless the project ignores it."""
+    top = root
+    while not os.path.lexists(os.path.join(top, b".git")) and top != b"/":
+        top = os.path.dirname(top)
+    if top in (root, b"/"):
+        return git.view(root, root)
+    view = git.view(root, top)
+    ignored = git.run("check-ignore", "-z", "--no-index", "--stdin", given=b"./\0", view=view, may_fail=True)
+    return git.view(root, root) if ignored else view
+
+
+def _write_tree(git: Git, view: View) -> str:
+    below = os.path.relpath(view.root, view.top)
+    prefix = [b"--prefix=" + below + b"/"] if view.root != view.top else []
+    return git.run("write-tree", *prefix, view=view).decode().strip()
+
+
+def _refused(root: bytes, why: str) -> Tree:
+    return Tree(root, unkept=(Unkept(root, why),))
+
+
+def _rules(view: View, leave_out: Iterable[Path]) -> list[bytes]:
+    """What is ignored: the project's rules, its private ones, and our own folders."""
+    rules = [b"--exclude-standard"]
+    private = os.path.join(view.top, b".git/info/exclude")
+    if os.path.isfile(private):
+        rules.append(b"--exclude-from=" + private)
+    own = (folder for folder in map(os.fsencode, leave_out) if folder.startswith(os.path.join(view.root, b"")))
+    return rules + [b"--exclude=/" + _literal(os.path.relpath(folder, view.top)) + b"/" for folder in own]
+
+
+def _literal(path: bytes) -> bytes:
+    """A path as a pattern that means only itself."""
+    for sign in (b"\\", b"*", b"?", b"[", b" "):
+        path = path.replace(sign, b"\\" + sign)
+    return path
+
+
+def _look(root: bytes, paths: Iterable[bytes]) -> dict[bytes, os.stat_result]:
+    infos: dict[bytes, os.stat_result] = {}
+    start = os.path.join(root, b"")
+    for path in paths:
+        try:
+            infos[path] = os.lstat(start + path)
+        except OSError:  # gone since git looked: the same as if it had been gone then
+            continue
+    return infos
+
+
+def _left_out(root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listing) -> dict[bytes, Unkept]:
+    """Files that are too large or can't be read."""
+    left: dict[bytes, Unkept] = {}
+    unread = found.new | found.changed
+    for path, info in infos.items():
+        if not stat.S_ISREG(info.st_mode):
+            continue
+        full = os.path.join(root, path)
+        if info.st_size > BIGGEST:
+            left[path] = Unkept(full, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob)
+        elif path in unread and not os.access(full, os.R_OK):
+            left[path] = Unkept(full, "not readable", unkept(info).blob)
+    return left
+
+
+def _update(
+    git: Git, view: View, found: _Listing, infos: Mapping[bytes, os.stat_result], left: AbstractSet[bytes]
+) -> None:
+    """Takes what is new or changed into the index, and what is gone out of it."""
+    links = {path for path in found.new if path in infos and stat.S_ISLNK(infos[path].st_mode)}
+    changed = {path for path in found.changed if not _is_below(path, links)}
+    lost = {path for path in changed if path not in infos or stat.S_ISDIR(infos[path].st_mode)}
+    drop = found.gone | lost | (left & found.known)
+    fresh = ((found.new & infos.keys()) | changed) - drop - left
+    if drop:
+        git.run("update-index", "-z", "--force-remove", "--stdin", given=_listed(drop), view=view)
+    if fresh:
+        pack = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(fresh) > _MANY else ()
+        adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
+        git.run(*pack, *adding, given=_listed(fresh), view=view)
+
+
+def _is_below(path: bytes, links: set[bytes]) -> bool:
+    """Whether a folder above `path` has become a link."""
+    while links and (path := os.path.dirname(path)):
+        if path in links:
+            return True
+    return False
+
+
+def _listed(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in sorted(paths))
+
+
+def _modes(infos: Mapping[bytes, os.stat_result]) -> tuple[int, int, tuple[tuple[bytes, int], ...]]:
+    """The usual permissions of plain and executable files, and the files that have others."""
+    modes = {path: stat.S_IMODE(info.st_mode) for path, info in infos.items() if stat.S_ISREG(info.st_mode)}
+    plain = _usual((mode for mode in modes.values() if not mode & stat.S_IXUSR), 0o644)
+    executable = _usual((mode for mode in modes.values() if mode & stat.S_IXUSR), 0o755)
+    return plain, executable, tuple((path, mode) for path, mode in modes.items() if mode not in (plain, executable))
+
+
+def _usual(modes: Iterable[int], default: int) -> int:
+    most = Counter(modes).most_common(1)
+    return most[0][0] if most else default
+
+
+def _empty_folders(root: bytes, out: bytes) -> tuple[bytes, ...]:
+    """Folders without files, the innermost ones, among those in which git sees nothing to keep."""
+    found: list[bytes] = []
+    for entry in out.split(b"\0"):
+        if not entry.endswith(b"/"):
+            continue
+        for folder, folders, files in os.walk(os.path.join(root, entry[:-1])):
+            if files:
+                break
+            if not folders:
+                found.append(os.path.relpath(folder, root))
+    return tuple(sorted(found))
