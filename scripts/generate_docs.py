@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.core.ports import Tool
 from hermes.settings import keys
 from hermes.settings.sections import Settings
 from hermes.surfaces.cli import commands, frame
@@ -66,6 +67,42 @@ def events_page() -> str:
     return catalogue.render_markdown()
 
 
+def tools_page() -> str:
+    """Every tool of Hermes itself, by set."""
+    from hermes.surfaces.cli.tools import DOES
+    from hermes.tools.toolsets import SURFACES, TOOLSETS, toolset_of
+
+    lines = ["# Tools", "", NOTE, ""]
+    lines += ["What the model can do. `hermes tools` lists what is offered here; the settings `tools.enabled` and"]
+    lines += ["`tools.disabled` change it. Every call is judged by the policy before it runs."]
+    lines += ["", "| toolset | | offered by default in |", "|---|---|---|"]
+    for toolset in TOOLSETS:
+        surfaces = ", ".join(surface for surface, sets in SURFACES.items() if toolset.name in sets) or "no surface"
+        lines.append(f"| `{toolset.name}` | {toolset.summary} | {surfaces} |")
+    for name, tool in _every_tool().items():
+        lines += ["", f"## `{name}`", "", tool.spec.description, ""]
+        lines += [f"Toolset `{toolset_of(name)}`; {DOES[tool.effect]}.", ""]
+        parameters = tool.spec.parameters
+        lines += ["| parameter | type | |", "|---|---|---|"]
+        for field, schema in parameters.get("properties", {}).items():
+            need = "" if field in parameters.get("required", ()) else " (optional)"
+            text = schema.get("description", "").replace("|", "\\|")
+            lines.append(f"| `{field}`{need} | {schema.get('type', 'any')} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def _every_tool() -> dict[str, Tool]:
+    """The tools of an empty home, with everything they could need."""
+    from hermes.app import build
+    from hermes.app.toolbox import needs_of
+    from hermes.settings import Home
+    from hermes.tools import all_tools
+
+    home = Home(Path("/nonexistent"))
+    with build(Settings(), home) as app:
+        return all_tools(needs_of(app))
+
+
 def _plain(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
@@ -73,6 +110,7 @@ def _plain(text: str) -> list[str]:
 PAGES: dict[str, Callable[[], str]] = {
     "reference/config.md": config_page,
     "reference/commands.md": commands_page,
+    "reference/tools.md": tools_page,
     "events.md": events_page,
 }
 

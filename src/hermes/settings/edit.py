@@ -22,6 +22,7 @@ def set_value(path: Path, key: str, value: object) -> None:
     from hermes.settings.splice import with_value
 
     keys = find_key(key).path
+    value = list(value) if isinstance(value, tuple) else value  # as a file holds it, to be compared with that
 
     def edit(text: str) -> list[str]:
         _require_small(path, text + str(value))  # before the work, which is slow on a large file

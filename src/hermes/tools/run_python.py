@@ -37,6 +37,8 @@ _FENCE = re.compile(
     r'<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)', re.DOTALL
 )
 
+_ESCAPED_TAG = re.compile(r"(?i)&lt;(?=\s*/?\s*untrusted)")
+
 
 class _Request(msgspec.Struct, frozen=True):
     """A call the code wants made."""
@@ -222,4 +224,4 @@ def _unfenced(text: str) -> tuple[str, str]:
     fenced = _FENCE.fullmatch(text)
     if not fenced:
         return text, ""
-    return fenced[2].replace("<\\/untrusted", "</untrusted").replace("&lt;", "<"), fenced[1]
+    return _ESCAPED_TAG.sub("<", fenced[2]).replace("<\\/untrusted", "</untrusted"), fenced[1]
