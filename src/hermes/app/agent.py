@@ -23,6 +23,7 @@ from hermes.core.context import Context
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Tool
 from hermes.core.prompt import system_prompt
+from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
 from hermes.errors import HermesError
@@ -108,6 +109,13 @@ class Agent:
         )
         return SessionService(app, workshop)
 
+    @cached_property
+    def _room(self) -> Room:
+        """Keeps conversations inside the model's window."""
+        settings = self._app.settings.compression
+        limits = Limits(self.model.facts.window, settings.threshold, settings.protect_first_n, settings.protect_last_n)
+        return Room(self.model, limits, self._app.clock)
+
     def describe(self) -> ModelInfo:
         """Which model answers first."""
         return ModelInfo(self.model.provider, self.model.name)
@@ -133,7 +141,7 @@ class Agent:
         policy = InterimPolicy(self._mode, hermes_home=self._app.home.root, user_home=Path.home(), strict=strict)
         calls = CallRunner(self.tools(session), policy, approvals)
         model = Metered(self.model, partial(self._spending.guess, session))
-        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps)
+        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room)
 
     def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))

@@ -89,11 +89,11 @@ async def compact(model: Model, messages: Sequence[Message], cut: Cut) -> Sessio
 def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Message]:
     """What the model sees from the row on."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
-    latest = [_uncounted(message) for message in messages[len(messages) - row.tail :]]
+    latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
     return [*messages[: row.head], summary, *latest]
 
 
-def _uncounted(message: Message) -> Message:
+def uncounted(message: Message) -> Message:
     """A reply without its count, which was of a longer conversation."""
     return msgspec.structs.replace(message, usage=None) if isinstance(message, AssistantMessage) else message
 

@@ -8,6 +8,7 @@ their call, in the order of the calls. Only an undo takes away: what it leaves i
 import msgspec
 
 from hermes.core.compaction import compacted
+from hermes.core.room import trim
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -17,6 +18,7 @@ from hermes.schema.events import (
     SessionCompacted,
     SessionPrompted,
     SessionRedone,
+    SessionTrimmed,
     SessionUndone,
     Steered,
     ToolStarted,
@@ -97,6 +99,8 @@ class History:
                 self._deliver(inputs)
             case TurnEnded():
                 self.open_turn = ""
+            case SessionTrimmed():
+                self.messages = trim(self.messages, event)
             case SessionCompacted():
                 self._compact(event)
             case SessionUndone(since=since):

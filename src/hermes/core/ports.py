@@ -149,6 +149,14 @@ class Approvals(Protocol):
         ...
 
 
+class ContextEngine(Protocol):
+    """Keeps a conversation inside the model's window."""
+
+    async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+        """Rows that make room for the request; none when it fits. `forced`: the provider says that it does not."""
+        ...
+
+
 class Keeper(Protocol):
     """Keeps what a turn is about to change, so that it can be brought back."""
 

@@ -12,15 +12,17 @@ import msgspec
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History
-from hermes.core.ports import Journal, Model
+from hermes.core.ports import ContextEngine, Journal, Model
 from hermes.core.reply import Judge, Verdict
 from hermes.errors import ModelError
 from hermes.schema.events import (
+    CompactionFailed,
     MessageDelta,
     ModelPreparing,
     ModelRetried,
     ReasoningDelta,
     ReplyRejected,
+    SessionCompacted,
     Steered,
     ToolGenerating,
     TurnEnd,
@@ -73,10 +75,17 @@ class NativeRuntime:
     name = "native"
 
     def __init__(
-        self, model: Model, calls: CallRunner, *, max_steps: int, max_output_tokens: int | None = None
+        self,
+        model: Model,
+        calls: CallRunner,
+        *,
+        max_steps: int,
+        max_output_tokens: int | None = None,
+        context: ContextEngine | None = None,
     ) -> None:
         self._model = model
         self._calls = calls
+        self._context = context
         self._max_steps = max_steps
         self._max_output = max_output_tokens
 
@@ -103,7 +112,7 @@ class NativeRuntime:
         for _ in range(self._max_steps):
             await _take_steers(turn)
             try:
-                message = await self._ask(turn)
+                message = await self._ask_with_room(turn)
             except ModelError as error:
                 return _ended(turn, "failed", " ".join(part for part in (error.message, error.hint) if part))
             except BudgetSpent as error:
@@ -118,6 +127,28 @@ class NativeRuntime:
             if verdict.kind == "answer" and not turn.history.steers():
                 return _ended(turn, "done")
         return _ended(turn, "budget", f"stopped after {self._max_steps} steps (budget.max_steps)")
+
+    async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
+        """One model call; when the provider finds it too long, room is made and it is asked once more."""
+        await self._make_room(turn, forced=False)
+        try:
+            return await self._ask(turn)
+        except ModelError as error:
+            if not error.compress or not await self._make_room(turn, forced=True):
+                raise
+        return await self._ask(turn)
+
+    async def _make_room(self, turn: Turn, *, forced: bool) -> bool:
+        """Whether there is more room now."""
+        if self._context is None:
+            return False
+        rows = await self._context.make(turn.session, _request(turn), forced=forced)
+        if rows:
+            await turn.journal.record(*rows)
+        for row in rows:
+            if isinstance(row, SessionCompacted):
+                turn.budget.spend(row.usage)
+        return any(not isinstance(row, CompactionFailed) for row in rows)
 
     async def _ask(self, turn: Turn) -> AssistantMessage:
         """One model call, streamed to whoever watches."""
@@ -143,13 +174,7 @@ class NativeRuntime:
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
     async def _request(self, turn: Turn) -> ModelRequest:
-        prompt = turn.history.prompt
-        request = ModelRequest(
-            system=prompt.system if prompt else (),
-            messages=tuple(turn.history.messages),
-            tools=prompt.tools if prompt else (),
-            cache_key=turn.session,
-        )
+        request = _request(turn)
         room = await turn.budget.reserve(request_tokens(request))
         limits = [limit for limit in (room, self._max_output) if limit is not None]
         return msgspec.structs.replace(request, max_output_tokens=min(limits, default=None))
@@ -176,6 +201,17 @@ class NativeRuntime:
                 text="".join(turn.partial), finish="interrupted", provider=self._model.provider, model=self._model.name
             )
             await turn.journal.record(reply)
+
+
+def _request(turn: Turn) -> ModelRequest:
+    """What the model is asked next, without a limit on its answer."""
+    prompt = turn.history.prompt
+    return ModelRequest(
+        system=prompt.system if prompt else (),
+        messages=tuple(turn.history.messages),
+        tools=prompt.tools if prompt else (),
+        cache_key=turn.session,
+    )
 
 
 def with_unique_ids(message: AssistantMessage) -> AssistantMessage:

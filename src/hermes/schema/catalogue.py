@@ -18,6 +18,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.SessionRecovered,
     events.SessionPrompted,
     events.SessionCompacted,
+    events.SessionTrimmed,
+    events.CompactionFailed,
     events.SessionUndone,
     events.SessionRedone,
     events.TurnStarted,

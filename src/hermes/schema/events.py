@@ -151,6 +151,23 @@ class SessionCompacted(Event, frozen=True, kw_only=True):
     usage: Annotated[Usage | None, Meta(description="Tokens and money of that call.")] = None
 
 
+class SessionTrimmed(Event, frozen=True, kw_only=True):
+    """Room was made without a model: old results are pointers now in the model's view. The log keeps them."""
+
+    topic: ClassVar[str] = "session.trimmed"
+
+    call_ids: Annotated[tuple[str, ...], Meta(description="The calls whose results they were.")]
+    freed: Annotated[int, Meta(description="How many characters they had.")] = 0
+
+
+class CompactionFailed(Event, frozen=True, kw_only=True):
+    """The conversation could not be compressed; nothing was removed, and it is tried again later."""
+
+    topic: ClassVar[str] = "session.compaction_failed"
+
+    detail: Annotated[str, Meta(description="Why.")]
+
+
 class ModelRetried(Event, frozen=True, kw_only=True):
     """A model call failed and is made again, perhaps elsewhere; what was streamed of the reply is void."""
 

@@ -155,8 +155,11 @@ class Auxiliary(Section, frozen=True):
 
 
 class Compression(Section, frozen=True):
-    """What stays word for word when a long conversation is compressed."""
+    """When a long conversation is compressed, and what then stays word for word."""
 
+    threshold: Annotated[
+        float, Meta(gt=0, le=1, description="Part of the model's window that may fill up before room is made.")
+    ] = 0.8
     protect_first_n: Annotated[int, Meta(ge=0, le=1000, description="Messages at the beginning.")] = 3
     protect_last_n: Annotated[int, Meta(ge=1, le=10_000, description="Messages at the end.")] = 20
 

@@ -131,7 +131,9 @@ class Bench:
         self.journal = MemoryJournal()
         self.budget = options.pop("budget", Budget())
         runner = CallRunner({"say": self.tool}, FixedPolicy(policy), self.approvals)
-        self.runtime = NativeRuntime(model, runner, max_steps=options.pop("max_steps", 50))
+        self.runtime = NativeRuntime(
+            model, runner, max_steps=options.pop("max_steps", 50), context=options.pop("context", None)
+        )
         self.turn = Turn(
             session="s", cwd=Path("/"), journal=self.journal, history=self.journal.history, budget=self.budget
         )

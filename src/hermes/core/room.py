@@ -1,0 +1,104 @@
+"""Keeping a conversation inside the model's window while it goes on.
+
+First what costs nothing: old results that are long or were repeated later become pointers to the log. Then a summary.
+When that fails, nothing is removed, it is said, and it is not tried again for a while.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.core.budget import request_tokens
+from hermes.core.compaction import NotCompacted, choose_cut, compact, uncounted
+from hermes.core.ports import Clock, Model
+from hermes.schema.event import Event
+from hermes.schema.events import CompactionFailed, SessionTrimmed
+from hermes.schema.messages import Message, ToolFinished
+from hermes.schema.model import ModelRequest
+
+_COOLING = 45.0  # seconds after a failure
+_LONG = 2_000  # characters of a result that is worth removing
+_WORTH = 0.1  # part of the window that trimming must free, to be enough by itself
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When room is made, and what stays word for word."""
+
+    window: int
+    threshold: float
+    first: int
+    last: int
+
+
+class Room:
+    """The built-in context engine. One for all sessions of a process: it remembers where it failed lately."""
+
+    def __init__(self, model: Model, limits: Limits, clock: Clock) -> None:
+        self._model = model
+        self._limits = limits
+        self._clock = clock
+        self._cooling: dict[str, float] = {}
+
+    async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+        """Rows that make room for the request; none when it fits. `forced`: the provider says that it does not."""
+        if not forced and (self._fits(request_tokens(request)) or self._clock.now() < self._cooling.get(session, 0.0)):
+            return []
+        messages = list(request.messages)
+        trimmed = choose_trim(messages, self._limits.last)
+        rows: list[Event] = [trimmed] if trimmed.call_ids else []
+        if trimmed.freed // 3 >= self._limits.window * _WORTH and not forced:
+            return rows
+        try:
+            cut = choose_cut(messages, first=self._limits.first, last=self._limits.last)
+            rows.append(await compact(self._model, trim(messages, trimmed), cut))
+        except NotCompacted as error:
+            self._cooling[session] = self._clock.now() + _COOLING
+            return [*rows, CompactionFailed(detail=error.message)]
+        self._cooling.pop(session, None)
+        return rows
+
+    def _fits(self, tokens: int) -> bool:
+        return tokens <= self._limits.window * self._limits.threshold
+
+
+def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
+    """Which results become pointers: long ones before the protected end, and ones that were repeated later."""
+    seen: set[tuple[str, str]] = set()
+    chosen: list[ToolFinished] = []
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if not isinstance(message, ToolFinished) or _is_pointer(message):
+            continue
+        key = (message.name, message.text)
+        old = place < len(messages) - last
+        if (old and (len(message.text) > _LONG or message.images)) or (key in seen and len(message.text) > _LONG):
+            chosen.append(message)
+        seen.add(key)
+    freed = sum(len(message.text) for message in chosen)
+    return SessionTrimmed(call_ids=tuple(message.call_id for message in reversed(chosen)), freed=freed)
+
+
+def trim(messages: Sequence[Message], row: SessionTrimmed) -> list[Message]:
+    """The messages with pointers in place of the results that the row names. Counts of what was longer are void."""
+    gone = frozenset(row.call_ids)
+    trimmed: list[Message] = []
+    shorter = False
+    for message in messages:
+        if isinstance(message, ToolFinished) and message.call_id in gone:
+            shorter = True
+            trimmed.append(_pointer(message))
+        else:
+            trimmed.append(uncounted(message) if shorter else message)
+    return trimmed
+
+
+_POINTER = "[removed to make room: "
+
+
+def _pointer(message: ToolFinished) -> ToolFinished:
+    text = f"{_POINTER}{len(message.text):,} characters; the log has them: session_search finds them]"
+    return msgspec.structs.replace(message, text=text, images=())
+
+
+def _is_pointer(message: ToolFinished) -> bool:
+    return message.text.startswith(_POINTER)
