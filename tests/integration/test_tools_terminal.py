@@ -12,6 +12,7 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.tools.output import OutputFolder
 from hermes.tools.terminal import Terminal
@@ -40,9 +41,9 @@ class Bench:
         self.shown: list[str] = []
         self.on_show: Callable[[], None] = lambda: None
 
-    async def run(self, command: str, **more: object) -> ToolResult:
-        context = ToolContext("c1", "s1", self.folder, self._show)
-        return await self.terminal.terminal.run({"command": command, **more}, context)
+    async def run(self, command: str, *, reach: Reach = "workspace", **more: object) -> ToolResult:
+        context = ToolContext("c1", "s1", self.folder, self._show, reach=reach)
+        return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, context)
 
     def _show(self, text: str) -> None:
         self.shown.append(text)
@@ -106,11 +107,16 @@ async def test_secrets_are_not_in_the_environment(tmp_path: Path) -> None:
         "DATABASE_URL": "postgres://me:canary@db/x",
         "BASH_ENV": "canary",
     }
-    plain = {"LANG": "C.UTF-8", "EDITOR": "vi", "KEYBOARD": "us", "SSH_AUTH_SOCK": "/s", "MONKEY": "m"}
-    text = (await Bench(tmp_path, ENVIRONMENT | secret | plain).run("env")).text
-    assert "canary" not in text
-    for name, value in plain.items():
-        assert f"{name}={value}\n" in text
+    needed = {"LANG": "C.UTF-8", "EDITOR": "vi", "GOPATH": "/go", "LC_ALL": "C", "CARGO_HOME": "/c"}
+    others = {"KEYBOARD": "us", "SSH_AUTH_SOCK": "/s", "MONKEY": "m"}
+    bench = Bench(tmp_path, ENVIRONMENT | secret | needed | others)
+    confined, wide = (await bench.run("env")).text, (await bench.run("env", reach="machine")).text
+    assert "canary" not in confined + wide
+    for name, value in needed.items():
+        assert f"{name}={value}\n" in confined
+    for name, value in others.items():
+        assert f"{name}={value}\n" in wide
+        assert f"{name}=" not in confined
 
 
 async def test_a_command_that_hangs_is_stopped_when_its_time_is_up(bench: Bench) -> None:

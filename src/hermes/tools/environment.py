@@ -1,7 +1,8 @@
-"""The environment of a command: the user's, without secrets, and without what would wait for a person."""
+"""The environment of a command: what programs need, no secrets, and nothing that would wait for a person."""
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 _TELLING_NAMES = (
     r"(?i)(^|_)(API)?_?KEYS?($|_)|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|PRIVATE|PASS$"
@@ -11,12 +12,32 @@ _OWN_NAMES = r"^(HERMES|OPENAI|ANTHROPIC|OPENROUTER|DEEPSEEK|MOONSHOT|GEMINI|MIS
 _TELLING_VALUES = r"://[^/\s:@]*:[^/\s@]+@|^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_)|-----BEGIN"
 _KEPT = frozenset(("PWD", "OLDPWD"))
 _QUIET = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_NEEDED = r"""(?x) ^(
+        PATH | HOME | USER | LOGNAME | SHELL | LANG | LANGUAGE | LC_\w+ | TZ | TZDIR | PWD | OLDPWD | HOSTNAME | COLUMNS
+      | LINES | EDITOR | VISUAL | CI | DEBIAN_FRONTEND | SOURCE_DATE_EPOCH | XDG_(DATA|CONFIG|STATE)_(HOME|DIRS)
+      | PYTHON\w* | VIRTUAL_ENV\w* | CONDA_\w+ | PYENV_\w+ | UV_\w+ | PIP_\w+ | POETRY_\w+ | PYTEST_\w+ | DJANGO_\w+
+      | NODE_\w+ | NVM_\w+ | NPM_\w+ | npm_\w+ | YARN_\w+ | PNPM_\w+ | BUN_\w+ | DENO_\w+ | VOLTA_\w+ | COREPACK_\w+
+      | GO\w* | CGO_\w+ | CARGO\w* | RUST\w* | JAVA_\w+ | JDK_\w+ | MAVEN_\w+ | GRADLE_\w+ | KOTLIN_\w+ | SDKMAN_\w+
+      | GEM_\w+ | RBENV_\w+ | RUBY\w* | BUNDLE_\w+ | PERL\w* | PHP\w* | COMPOSER_HOME | DOTNET_\w+ | MIX_\w+ | GHCUP_\w+
+      | ANDROID_\w+ | FLUTTER_\w+ | CUDA_\w+ | NVIDIA_\w+ | OMP_\w+ | MKL_\w+ | OPENBLAS_\w+ | HOMEBREW_\w+ | NIX_\w+
+      | CC | CXX | CPP | LD | AR | NM | RANLIB | STRIP | CFLAGS | CXXFLAGS | CPPFLAGS | LDFLAGS | LIBS | MAKEFLAGS
+      | CMAKE_\w+ | PKG_CONFIG\w* | LD_LIBRARY_PATH | LIBRARY_PATH | CPATH | C_INCLUDE_PATH | CPLUS_INCLUDE_PATH
+      | MANPATH | INFOPATH | LESS | LS_COLORS | GIT_(AUTHOR|COMMITTER)_\w+ | SSL_CERT_\w+ | REQUESTS_CA_BUNDLE
+      | CURL_CA_BUNDLE | (?i:(https?|no|all|ftp)_proxy)
+    )$"""
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command may see of `environment`."""
+    """What a command with the whole machine in reach may see of `environment`: all but secrets."""
     plain = {name: value for name, value in environment.items() if name in _KEPT or not _is_secret(name, value)}
     return plain | _QUIET
+
+
+def confined_environment(environment: Mapping[str, str], temporary: Path) -> dict[str, str]:
+    """What a confined command may see: what is known to be needed, with caches where it can write."""
+    needed = {name: value for name, value in command_environment(environment).items() if re.match(_NEEDED, name)}
+    caches = {"XDG_CACHE_HOME": f"{temporary}/cache", "npm_config_cache": f"{temporary}/cache/npm"}
+    return needed | _QUIET | caches | {"TMPDIR": str(temporary), "TAR_OPTIONS": "--no-same-owner"}
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -84,16 +84,17 @@ class Capture:
         self.close()
         if is_binary(bytes(self._start)):
             first = bytes(self._start[:16]).hex(" ")
-            return f"[binary output, {self.size:,} bytes, beginning with {first}{self._where('; ')}]"
+            return f"[binary output, {self.size:,} bytes, beginning with {first}{self.where('; ')}]"
         if self.size <= LIMIT:
             return clean(self._start.decode(errors="replace"))
         head = _until_line_end(bytes(self._start[:_HEAD]))
         tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL:])
         left_out = self.size - len(head) - len(tail)
-        note = f"[{left_out:,} of {self.size:,} bytes left out here{self._where('; ')}]"
+        note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
         return f"{clean(head.decode(errors='ignore'))}\n{note}\n{clean(tail.decode(errors='ignore'))}"
 
-    def _where(self, before: str) -> str:
+    def where(self, before: str) -> str:
+        """Where the rest is; nothing when there is none."""
         if self._problem:
             return f"{before}the rest could not be kept: {self._problem}"
         if self._path is None:

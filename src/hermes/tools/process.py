@@ -1,8 +1,4 @@
-"""One command with everything it starts: begun in a session of its own, watched, and ended as a whole.
-
-Its processes carry two marks that they hand on when they fork: a variable of the environment, and an unused resource
-limit, which also survives a cleared environment, closed files, a new session and a lost parent.
-"""
+"""One command with everything it starts: begun inside the sandbox in a session of its own, watched, and ended whole."""
 
 import asyncio
 import contextlib
@@ -11,58 +7,98 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-_PROC = Path("/proc")
+import msgspec
+
+from hermes.tools.family import MARK_NAME, PROC, kill_all, marks_of, name_of, new_mark, processes, send, state_of
+from hermes.tools.limits import Limits, Watch, tasks
+from hermes.tools.sandbox.attending import attend
+from hermes.tools.sandbox.fence import Fence, Launch, Sandbox, Started
+
 _PIPE = 1024 * 1024
 _CHUNK = 256 * 1024
-_MARK_NAME = "HERMES_CALL"
+_TICK = 0.1
+"""Seconds between looks at what a running command uses."""
 _LONG = 10.0
 """Seconds after which process numbers may have started over, so that all processes are looked at."""
-_KILL_ROUNDS = 50
+_TOLD = 60
+"""How many processes a command tells of at its end: what it tells must fit into a pipe nobody reads yet."""
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A command, where and how to run it."""
+
+    command: str
+    shell: Path
+    folder: Path
+    environment: Mapping[str, str]
+    session: str = ""
+    takes_input: bool = False
+    limits: Limits = Limits()
+
+
+class Told(NamedTuple):
+    """What a command told of itself when it ended by itself."""
+
+    folder: Path | None
+    left: list[str]
 
 
 class Job:
     """A running command. `stop` must be awaited, whatever happens."""
 
-    def __init__(self, command: str, shell: Path, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, order: Order, sandbox: Sandbox, fence: Fence) -> None:
         self._began = time.monotonic()
-        self._mark = str((1 << 40) + int.from_bytes(os.urandom(4), "big"))
+        self.mark = new_mark(order.session)
         self.output, output = os.pipe()
-        self._folder_pipe, folder_pipe = os.pipe()
+        self._told_pipe, told = os.pipe()
+        self.input, stdin = -1, subprocess.DEVNULL
+        if order.takes_input:
+            stdin, self.input = os.pipe()
+        confined = fence.reach != "machine" and sandbox.kind != "none"
+        alone = confined and sandbox.kind == "bubblewrap"
         try:
-            self._process = subprocess.Popen(
-                [str(shell), "-c", self._script(command, shell, folder_pipe)],
-                cwd=folder,
-                env={**environment, _MARK_NAME: self._mark},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(folder_pipe,),
-                start_new_session=True,
+            launch = Launch(
+                [str(order.shell), "-c", script(order, told, self.mark, alone=alone, confined=confined)],
+                order.folder,
+                {**order.environment, MARK_NAME: str(self.mark)},
+                stdin,
+                output,
+                (told,),
             )
+            self._started = self._start(sandbox, launch, fence)
         except BaseException:
-            os.close(self.output)
-            os.close(self._folder_pipe)
+            self.close()
             raise
         finally:
-            os.close(output)
-            os.close(folder_pipe)
+            for handle in (output, told, *((stdin,) if order.takes_input else ())):
+                os.close(handle)
+        self._process = self._started.process
         self.pid = self._process.pid
-        os.set_blocking(self.output, False)
-        os.set_blocking(self._folder_pipe, False)
+        self.problem = ""
+        folders = (fence.temporary, fence.workspace)
+        self._watch = Watch(order.limits, fence.temporary, folders, lambda: len(self._members()))
+        for handle in (self.output, self._told_pipe, *((self.input,) if order.takes_input else ())):
+            os.set_blocking(handle, False)
         with contextlib.suppress(OSError, AttributeError):  # a larger pipe is only faster
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE)
 
-    def _script(self, command: str, shell: Path, folder_pipe: int) -> str:
-        """The command, after what marks it and what tells its last folder."""
-        limit = f"ulimit -S -{'x' if shell.name == 'bash' else 'w'} {self._mark} 2>/dev/null"
-        tell = f'[ "${{BASHPID-$$}}" = $$ ] && pwd -P >/dev/fd/{folder_pipe}'  # not from a part of it in the background
-        return f"{limit}; trap '{tell}' EXIT; {command}"
+    @property
+    def dies_alone(self) -> bool:
+        """Whether the kernel ends everything when Hermes ends."""
+        return self._started.dies_alone
 
-    async def wait(self, seconds: float, on_output: Callable[[bytes], None]) -> int | None:
-        """Waits for the command itself and hands on its output; returns its exit code, or None when time is up."""
+    def _start(self, sandbox: Sandbox, launch: Launch, fence: Fence) -> Started:
+        started = sandbox.start(launch, fence)
+        self._stop_attending = attend(started, fence, lambda pid: self.mark in marks_of(pid))
+        return started
+
+    async def wait(self, seconds: float | None, on_output: Callable[[bytes], None]) -> int | None:
+        """Waits for the command itself and hands on its output; returns its exit code, or None when time is up or it
+        used too much, which `problem` tells."""
         loop = asyncio.get_running_loop()
 
         def read() -> None:
@@ -77,7 +113,7 @@ class Job:
             return None
         finally:
             loop.remove_reader(self.output)
-        return self._process.wait()
+        return None if self.problem else self._process.wait()
 
     def drain(self, on_output: Callable[[bytes], None]) -> None:
         """Hands on what is still in the pipe."""
@@ -85,24 +121,25 @@ class Job:
             if not self._read(on_output):
                 return
 
-    def last_folder(self) -> Path | None:
-        """The folder the command was in at its end, if it told."""
-        with contextlib.suppress(BlockingIOError):
-            told = os.read(self._folder_pipe, 65536).decode(errors="surrogateescape").rstrip("\n")
-            if told.startswith("/"):
-                return Path(told)
-        return None
+    def told(self) -> Told:
+        """What the command said when it ended: the folder it was in, and what it left running."""
+        try:
+            lines = os.read(self._told_pipe, 65536).split(b"\n")
+        except BlockingIOError:
+            return Told(None, [])
+        folder = os.fsdecode(lines[0])
+        return Told(Path(folder) if folder.startswith("/") else None, list(_left(lines[1:])))
 
     async def stop(self, grace: float) -> list[str]:
         """Ends everything that still runs: asked, then forced after `grace` seconds. Returns the names of what ran."""
-        left = self._members()
-        names = [_name(pid) for pid in left]
+        left = self._askable()
+        names = [name_of(pid) for pid in left]
         try:
-            if left:
-                _signal(left, signal.SIGTERM)
-                _signal(left, signal.SIGCONT)
+            if left and not self.problem:
+                send(left, signal.SIGTERM)
+                send(left, signal.SIGCONT)
                 deadline = time.monotonic() + grace
-                while self._members() and time.monotonic() < deadline:  # noqa: ASYNC110 - only the kernel knows
+                while self._askable() and time.monotonic() < deadline:  # noqa: ASYNC110 - only the kernel knows
                     await asyncio.sleep(0.01)
         finally:
             self._kill()
@@ -110,11 +147,16 @@ class Job:
 
     def close(self) -> None:
         """Lets go of the pipes."""
-        os.close(self.output)
-        os.close(self._folder_pipe)
+        stop_attending = getattr(self, "_stop_attending", None)
+        if stop_attending is not None:
+            stop_attending()
+        for handle in (self.output, self._told_pipe, self.input):
+            if handle >= 0:
+                os.close(handle)
+        self.input = -1
 
     async def _exit(self) -> None:
-        """Waits until the command has exited."""
+        """Waits until the command has exited or must not go on."""
         try:
             handle = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # not on this system
@@ -124,7 +166,11 @@ class Job:
         exited = asyncio.Event()
         loop.add_reader(handle, exited.set)
         try:
-            await exited.wait()
+            while not exited.is_set() and not self.problem:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(exited.wait(), _TICK)
+                    return
+                self.problem = self._watch.problem()
         finally:
             loop.remove_reader(handle)
             os.close(handle)
@@ -140,20 +186,25 @@ class Job:
         return len(chunk)
 
     def _kill(self) -> None:
-        for _ in range(_KILL_ROUNDS):
-            left = self._members()
-            if not left:
-                break
-            _signal(left, signal.SIGKILL)
-            time.sleep(0.002)
+        if self._started.dies_alone:
+            send([self.pid] if self._process.poll() is None else [], signal.SIGKILL)
+        kill_all(self._members)
         with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: nothing can end it
             self._process.wait(timeout=0.2)
+
+    def _askable(self) -> list[int]:
+        """The processes that can be asked to end: not those that make the sandbox, which would take all with them."""
+        members = self._members()
+        if not self._started.dies_alone:
+            return members
+        makers = {self.pid, *(pid for pid in members if state_of(pid)[1:2] == [str(self.pid).encode()])}
+        return [pid for pid in members if pid not in makers]
 
     def _members(self) -> list[int]:
         """The processes of this command that still run."""
         running = self._process.poll() is None
         own = [self.pid] if running else []
-        if not _PROC.joinpath("self").exists():
+        if not PROC.joinpath("self").exists():
             return own or self._group()
         return own + [pid for pid in self._candidates() if self._is_member(pid)]
 
@@ -167,36 +218,44 @@ class Job:
 
     def _candidates(self) -> Iterator[int]:
         """Processes that can have been started by this one; few, as their numbers are higher."""
-        last = int((_PROC / "loadavg").read_bytes().rsplit(None, 1)[1])
+        last = int((PROC / "loadavg").read_bytes().rsplit(None, 1)[1])
         everything = last < self.pid or time.monotonic() - self._began > _LONG
         if last == self.pid and not everything:
             return
-        for name in os.listdir(_PROC):  # noqa: PTH208 - numbers are all that is wanted
-            if name.isdigit() and (everything or int(name) > self.pid) and int(name) != self.pid:
-                yield int(name)
+        for pid in processes():
+            if (everything or pid > self.pid) and pid != self.pid:
+                yield pid
 
     def _is_member(self, pid: int) -> bool:
-        folder = _PROC / str(pid)
-        try:
-            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            if fields[0] in (b"Z", b"X"):
-                return False
-            if str(self.pid).encode() in fields[2:4]:  # process group, session
-                return True
-            mark = self._mark.encode()
-            return mark in (folder / "limits").read_bytes() or mark in (folder / "environ").read_bytes()
-        except OSError:  # gone, or another user's
+        fields = state_of(pid)
+        if not fields or fields[0] in (b"Z", b"X"):
             return False
+        if str(self.pid).encode() in fields[2:4]:  # process group, session
+            return True
+        return self.mark in marks_of(pid)
 
 
-def _signal(pids: Sequence[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+def script(order: Order, told: int, mark: int, *, alone: bool, confined: bool) -> str:
+    """The command, after what marks it, what bounds it, and what makes it tell about its end. `alone` in a process
+    namespace, everything it can see is its own; else the machine's other tasks count too where the kernel counts."""
+    bash = order.shell.name == "bash"
+    limits = f"ulimit -S -{'x' if bash else 'w'} {mark} 2>/dev/null"
+    if confined and os.geteuid() != 0:  # the kernel does not count root's
+        most = order.limits.processes + (0 if alone else tasks())
+        limits += f"; ulimit -S -{'u' if bash else 'p'} {most} 2>/dev/null"
+    left = (
+        f"n=0; for s in /proc/[0-9]*/stat; do n=$((n+1)); [ $n -gt {_TOLD} ] && break; read -r l <$s && echo $l; done"
+    )
+    own = '[ "${BASHPID-$$}" = $$ ]'  # not from a part of it in the background
+    tell = f"{own} && {{ pwd -P; {f'echo $$; {left}; ' if alone else ''}}}"
+    return f"{limits}; trap '{{ {tell}; }} 2>/dev/null >/dev/fd/{told}' EXIT; {order.command}"
 
 
-def _name(pid: int) -> str:
-    try:
-        return (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
-    except OSError:
-        return str(pid)
+def _left(lines: list[bytes]) -> Iterator[str]:
+    """The names of processes a command left running, from what it told: its own number, then one line for each."""
+    shell = lines[0] if lines else b""
+    for line in lines[1:]:
+        before, _, after = line.rpartition(b")")
+        number, _, name = before.partition(b" (")
+        if number and number not in (b"1", shell) and after.split()[:1] not in ([b"Z"], [b"X"]):
+            yield os.fsdecode(name)

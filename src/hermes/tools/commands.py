@@ -1,0 +1,129 @@
+"""Starts the commands of one session, and clears up behind them: which sandbox, what fence, which environment."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.events import Reach
+from hermes.tools.environment import command_environment, confined_environment
+from hermes.tools.limits import Limits, emptied
+from hermes.tools.process import Job, Order
+from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
+from hermes.tools.sandbox.places import is_workspace
+from hermes.tools.sandbox.restore import Protection
+from hermes.tools.sandbox.temporary import TemporaryFolder
+from hermes.tools.warden import Warden
+
+_MAX_COMMAND = 100_000
+_SHELLS = (Path("/bin/bash"), Path("/usr/bin/bash"), Path("/usr/local/bin/bash"), Path("/bin/sh"))
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What commands find around them, and how it is found."""
+
+    environment: Mapping[str, str]
+    hermes_home: Path
+    readable: tuple[Path, ...] = ()
+    limits: Limits = Limits()
+    sandbox: Callable[[str, Path], Sandbox] = find_sandbox
+    temporary: Path | None = None
+    """Where the session's temporary folder is made; the system's place when not said."""
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A command that runs, with what must be looked at when it has ended."""
+
+    command: str
+    job: Job
+    fence: Fence
+    protection: Protection | None
+    """None when nothing confines it."""
+
+    @property
+    def confined(self) -> bool:
+        return self.protection is not None
+
+
+class Commands:
+    """The commands of one session."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._temporary = TemporaryFolder(surroundings.temporary)
+        self._warden = Warden()
+        self._shell = next((shell for shell in _SHELLS if shell.exists()), Path("/bin/sh"))
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """What confines commands here; looked for at the first question."""
+        return self._around.sandbox(self._around.environment.get("PATH", ""), self._user_home)
+
+    @property
+    def _user_home(self) -> Path:
+        home = self._around.environment.get("HOME", "")
+        return Path(os.path.realpath(home)) if home.startswith("/") else Path("/nonexistent")
+
+    def start(self, command: str, folder: Path, context: ToolContext, *, takes_input: bool = False) -> Running:
+        """Starts a command as far as the call may reach."""
+        if "\0" in command or len(command.encode(errors="replace")) > _MAX_COMMAND:
+            raise ToolFailed(
+                f"A command can't be longer than {_MAX_COMMAND:,} bytes or hold a NUL.",
+                hint="Nothing was run. Write long text to a file with write_file.",
+            )
+        sandbox = self.sandbox
+        try:
+            fence = self._fence(context.cwd, context.reach)
+            confined = sandbox.kind != "none" and context.reach != "machine"
+            held = sandbox.kind == "bubblewrap"
+            protection = Protection(fence.workspace, held=held) if confined else None
+            around = self._around.environment
+            environment = confined_environment(around, fence.temporary) if confined else command_environment(around)
+            order = Order(command, self._shell, folder, environment, context.session, takes_input, self._around.limits)
+            job = Job(order, sandbox, fence)
+        except (OSError, ValueError) as error:
+            raise ToolFailed(f"The command could not be started in {folder}: {error}.") from error
+        if not job.dies_alone:
+            self._warden.watch(job.mark)
+        return Running(command, job, fence, protection)
+
+    def finish(self, running: Running, *, undo: bool = True) -> list[str]:
+        """Lets go of a command that has ended. Returns what the model must know of what it left behind."""
+        running.job.close()
+        if not running.job.dies_alone:
+            self._warden.forget(running.job.mark)
+        if running.job.problem:
+            emptied(running.fence.temporary)
+        protection = running.protection
+        if protection is None or not is_workspace(running.fence.workspace):
+            return []
+        if not undo:
+            changed = protection.changed()
+            return [f"these can run something later and were changed meanwhile: {_listed(changed)}"] if changed else []
+        aside = running.fence.temporary / "undone"
+        changed = protection.undo(aside)
+        if not changed:
+            return []
+        return [f"undone, as it can run something later: {_listed(changed)} (what was written is in {aside})"]
+
+    def close(self) -> None:
+        """Ends what is still watched, and deletes the temporary folder."""
+        self._warden.close()
+        self._temporary.close()
+
+    def _fence(self, workspace: Path, reach: Reach) -> Fence:
+        return Fence(
+            workspace=Path(os.path.realpath(workspace)),
+            temporary=self._temporary.path(),
+            reach=reach,
+            user_home=self._user_home,
+            hermes_home=Path(os.path.realpath(self._around.hermes_home)),
+            readable=tuple(path for path in self._around.readable if path.is_dir()),
+        )
+
+
+def _listed(paths: list[Path]) -> str:
+    return ", ".join(map(str, paths[:5])) + (f" and {len(paths) - 5} more" if paths[5:] else "")

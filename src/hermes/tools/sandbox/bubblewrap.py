@@ -1,0 +1,102 @@
+"""Bubblewrap: a view of the machine of the command's own. Everything is read-only but its workspace and temporary
+folder; secrets are covered; processes, network and devices are its own.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
+from hermes.tools.sandbox.places import hidden, is_workspace, protected, sockets
+from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
+
+_KEPT_OF_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system")
+"""What of /run a program needs to look up names and to be found; the rest are doors to other programs."""
+_ADMINISTRATOR = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
+"""What root keeps: to work with files of any owner where writing is possible at all."""
+
+
+class Bubblewrap:
+    """Confines with the program `bwrap`."""
+
+    kind: Kind = "bubblewrap"
+    why = ""
+
+    def __init__(self, program: Path, calls: Calls | None, *, administrator: bool) -> None:
+        self._program = program
+        self._calls = calls
+        self._administrator = administrator
+
+    def start(self, launch: Launch, fence: Fence) -> Started:
+        """Starts it in namespaces of its own, which end with it and with Hermes."""
+        if fence.reach == "machine":
+            return Started(launch.start())
+        filter_file = self._filter(fence)
+        try:
+            seccomp = ("--seccomp", str(filter_file)) if filter_file >= 0 else ()
+            prefix = [*self.arguments(fence), *seccomp, "--chdir", str(launch.folder), "--"]
+            return Started(launch.start(prefix, (filter_file,) if filter_file >= 0 else ()), dies_alone=True)
+        finally:
+            if filter_file >= 0:
+                os.close(filter_file)
+
+    def arguments(self, fence: Fence) -> list[str]:
+        """The program and what makes the fence; later mounts cover earlier ones."""
+        secret = hidden(fence)
+        own = [fence.workspace] if is_workspace(fence.workspace) else []
+        return [
+            str(self._program),
+            *self._namespaces(fence),
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"),
+            *_each("--ro-bind-try", _KEPT_OF_RUN),
+            *_covered(path for path in secret if not _within(path, own)),
+            *_covered(path for path in sockets(fence) if not _within(path, [Path("/run"), Path("/tmp"), *secret])),  # noqa: S108
+            *("--bind", str(fence.temporary), "/tmp", "--bind", str(fence.temporary), "/var/tmp"),  # noqa: S108
+            *_each("--bind", map(str, (fence.temporary, *own))),
+            *_each("--ro-bind-try", map(str, fence.readable)),
+            *_covered(path for path in secret if _within(path, own)),
+            *_each("--ro-bind", (str(path) for path in _kept(own))),
+        ]
+
+    def _namespaces(self, fence: Fence) -> Iterator[str]:
+        yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent")
+        if fence.reach == "workspace":
+            yield "--unshare-net"
+        if self._administrator:
+            yield from ("--cap-drop", "ALL")
+            for capability in _ADMINISTRATOR:
+                yield from ("--cap-add", capability)
+
+    def _filter(self, fence: Fence) -> int:
+        """A file that holds the filter of system calls, or -1 for an unknown processor."""
+        if self._calls is None:
+            return -1
+        handle = os.memfd_create("hermes-filter")
+        os.write(handle, inside_namespaces(self._calls, fence.reach))
+        os.lseek(handle, 0, os.SEEK_SET)
+        return handle
+
+
+def _covered(paths: Iterable[Path]) -> Iterator[str]:
+    """Hides folders under empty ones, and files under a device that can't be opened there."""
+    for path in paths:
+        if path.is_dir():
+            yield from ("--perms", "0000", "--tmpfs", str(path), "--remount-ro", str(path))
+        else:
+            yield from ("--ro-bind", "/dev/null", str(path))
+
+
+def _kept(own: Iterable[Path]) -> Iterator[Path]:
+    """What of the workspace stays as it is. A link is left to where it leads; what is not there yet is looked after
+    by `restore`, as covering it would make it."""
+    for workspace in own:
+        yield from (path for path in protected(workspace) if path.exists() and not path.is_symlink())
+
+
+def _each(option: str, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        yield from (option, path, path)
+
+
+def _within(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)

@@ -1,0 +1,205 @@
+"""Landlock and a filter of system calls, for machines where bubblewrap can't be used.
+
+Both hold for the thread that asks for them and for what it starts. So a thread is made for each command: it confines
+itself, starts the command, and ends. Nothing of Hermes' own runs in a process that was forked and not yet replaced.
+"""
+
+import contextlib
+import ctypes
+import os
+import stat
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
+from hermes.tools.sandbox.places import hidden, is_workspace
+from hermes.tools.sandbox.seccomp import Calls, beside_landlock
+
+_CREATE, _ADD, _RESTRICT, _SECCOMP = 444, 445, 446, {0xC000003E: 317, 0xC00000B7: 277}
+_NO_NEW_PRIVILEGES = 38
+_FILTER, _NEW_LISTENER = 1, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_REMOVE = 1 << 4 | 1 << 5
+_MAKE = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12  # folders, files, sockets, pipes, links; no devices
+_REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_FOLDER
+_ALL = _READ | _WRITE_FILE | _REMOVE | _MAKE | _REFER | _TRUNCATE
+_ONLY_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE
+_SCOPES = 0b11  # abstract sockets, signals
+_FULL_ABI = 6
+_SINCE = ((1, (1 << 13) - 1), (2, _REFER), (3, _TRUNCATE), (5, _DEVICE))
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+def landlock_abi() -> int:
+    """The version of Landlock the kernel offers; 0 when it offers none."""
+    return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), 1))
+
+
+class Landlock:
+    """Confines with Landlock of some version, and with filters for a known processor."""
+
+    kind: Kind = "landlock"
+
+    def __init__(self, abi: int, calls: Calls, why: str) -> None:
+        self._abi = abi
+        self._calls = calls
+        self._rules: dict[Fence, _Rules] = {}
+        self.why = f"{why} {_weakness(abi)}".strip()
+
+    def start(self, launch: Launch, fence: Fence) -> Started:
+        """Starts it from a thread that has confined itself."""
+        if fence.reach == "machine":
+            return Started(launch.start())
+        ruleset = self._ruleset(fence)
+        outcome: list[Started | BaseException] = []
+
+        def confined() -> None:
+            try:
+                outcome.append(self._start_confined(launch, fence, ruleset))
+            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+                outcome.append(error)
+
+        thread = threading.Thread(target=confined, name="hermes-confined")
+        thread.start()
+        thread.join()
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        return outcome[0]
+
+    def _start_confined(self, launch: Launch, fence: Fence, ruleset: int) -> Started:
+        libc = ctypes.CDLL(None, use_errno=True)
+        attended = True
+        _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+        _check(libc.syscall(_RESTRICT, ruleset, 0))
+        try:
+            notices = self._filter(libc, fence, attended=True)
+        except OSError:  # somebody outside attends already, and so holds us
+            attended, notices = False, self._filter(libc, fence, attended=False)
+        try:
+            return Started(launch.start(), notices if attended else -1)
+        except BaseException:
+            if attended:
+                os.close(notices)
+            raise
+
+    def _filter(self, libc: ctypes.CDLL, fence: Fence, *, attended: bool) -> int:
+        code = beside_landlock(self._calls, fence.reach, attended=attended, signals=self._abi < _FULL_ABI)
+        buffer = ctypes.create_string_buffer(code, len(code))
+        program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+        flags = _NEW_LISTENER if attended else 0
+        return _check(libc.syscall(_SECCOMP[self._calls.arch], _FILTER, flags, ctypes.byref(program)))
+
+    def _ruleset(self, fence: Fence) -> int:
+        """The rules for a fence, made again only when a folder has changed that had to be listed for them."""
+        known = self._rules.get(fence)
+        if known and known.times == _times(known.listed):
+            return known.ruleset
+        if known:
+            os.close(known.ruleset)
+        self._rules[fence] = rules = _build(self._abi, fence)
+        return rules.ruleset
+
+
+class _Rules(msgspec.Struct, frozen=True):
+    ruleset: int
+    listed: tuple[Path, ...]
+    times: tuple[int, ...]
+
+
+def _build(abi: int, fence: Fence) -> _Rules:
+    handled = 0
+    for since, rights in _SINCE:
+        handled |= rights if abi >= since else 0
+    attributes = _Attributes(handled, 0, _SCOPES if abi >= _FULL_ABI else 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = 8 if abi < 4 else 16 if abi < _FULL_ABI else 24
+    ruleset = _check(libc.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0))
+    secret = hidden(fence)
+    listed: list[Path] = []
+    times: list[int] = []
+    try:
+        for folder in around(Path("/"), secret, listed):
+            _allow(libc, ruleset, folder, _READ & handled)
+        for path in (*fence.readable, *map(Path, ("/proc", "/sys"))):
+            _allow(libc, ruleset, path, _READ & handled)
+        for device in _DEVICES:
+            _allow(libc, ruleset, Path(device), (_READ_FILE | _WRITE_FILE | _TRUNCATE) & handled)
+        _allow(libc, ruleset, fence.temporary, _ALL & handled)
+        if is_workspace(fence.workspace):
+            for path in around(fence.workspace, secret, listed):
+                _allow(libc, ruleset, path, _ALL & handled)
+        times.extend(_times(listed))
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return _Rules(ruleset, tuple(listed), tuple(times))
+
+
+def around(folder: Path, secret: Sequence[Path], listed: list[Path]) -> Iterator[Path]:
+    """The fewest paths that cover a folder without what is secret in it; `listed` gets the folders looked into."""
+    if folder in secret:
+        return
+    if not any(path.is_relative_to(folder) for path in secret) and folder != Path("/"):
+        yield folder
+        return
+    listed.append(folder)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if folder == Path("/") and entry.name in ("dev", "proc", "sys"):
+                continue
+            if not entry.is_symlink():
+                yield from around(Path(entry.path), secret, listed)
+
+
+def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
+    try:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:  # gone meanwhile, or not ours to see
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
+            access &= _ONLY_FILES
+        if access:
+            _check(libc.syscall(_ADD, ruleset, 1, ctypes.byref(_Beneath(access, handle)), 0))
+    finally:
+        os.close(handle)
+
+
+def _times(folders: Iterable[Path]) -> tuple[int, ...]:
+    times: list[int] = []
+    for folder in folders:
+        try:
+            times.append(folder.stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return tuple(times)
+
+
+def _weakness(abi: int) -> str:
+    if abi < 3:
+        return "This kernel's Landlock can't keep a command from emptying files; a newer kernel can."
+    return ""
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

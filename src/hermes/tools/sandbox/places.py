@@ -1,0 +1,145 @@
+"""Which places of a machine a confined command may not read, and which of its workspace it may not change.
+
+A list by name, as no kernel knows what a secret is. Only what exists is returned, by its real path.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hermes.tools.sandbox.fence import Fence
+
+_OF_A_HOME = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".netrc", ".npmrc", ".pypirc", ".pgpass",
+    ".my.cnf", ".git-credentials", ".vault-token", ".boto", ".s3cfg", ".env", ".envrc", ".rclone.conf", ".terraformrc",
+    ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".composer/auth.json",
+    ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".claude/.credentials.json",
+    ".claude.json", ".codex/auth.json", ".gemini", ".hermes", ".oci", ".bitcoin", ".electrum", ".ethereum",
+    ".mozilla", ".thunderbird", ".pki", ".Xauthority", ".ICEauthority", ".fly", ".heroku", ".databrickscfg",
+    ".local/share/keyrings", ".local/share/kwalletd", ".local/share/gnupg", ".local/share/pass", ".local/share/atuin",
+    ".snap", "snap/firefox", "snap/chromium", ".var/app", ".histfile", ".lesshst", ".viminfo", ".wget-hsts",
+    "Library/Keychains",
+)  # fmt: skip
+_OF_CONFIG = (
+    "gcloud", "gh", "hub", "glab-cli", "op", "sops", "rclone", "google-chrome", "google-chrome-beta", "chromium",
+    "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "Signal", "Slack", "discord", "Bitwarden", "1Password",
+    "keepassxc", "containers/auth.json", "git/credentials", "doctl", "hcloud", "stripe", "heroku", "github-copilot",
+    "configstore", "kwalletrc", "evolution", "goa-1.0", "pulse/cookie", "age", "aerc", "himalaya",
+)  # fmt: skip
+_ENDINGS = (
+    "_history",
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".kdbx",
+    ".jks",
+    ".keystore",
+    ".ppk",
+    ".ovpn",
+    ".tfstate",
+    ".env",
+)
+_OF_THE_SYSTEM = (
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
+    "/etc/ssl/private", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/openvpn",
+    "/etc/ipsec.secrets", "/etc/ppp", "/etc/krb5.keytab", "/etc/docker", "/etc/kubernetes", "/etc/rancher",
+    "/etc/letsencrypt", "/etc/security/opasswd", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/var/lib/docker",
+    "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/sss", "/var/lib/lxd", "/var/snap/lxd", "/var/spool/cron",
+    "/var/spool/mail", "/var/mail", "/var/backups", "/var/lib/systemd/coredump", "/var/crash", "/boot/grub/user.cfg",
+)  # fmt: skip
+_SYSTEM_FOLDERS = frozenset(
+    ("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/mnt", "/opt", "/proc", "/run", "/sbin", "/srv",
+     "/sys", "/tmp", "/usr", "/usr/local", "/var", "/var/tmp", "/var/lib", "/Users")  # noqa: S108 - names, not used as folders
+)  # fmt: skip
+
+PROTECTED = (
+    ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".hermes", ".hermes.md",
+    ".hermes.yaml", ".claude", ".codex", ".cursor", ".vscode", ".idea", ".husky", ".devcontainer", ".mcp.json",
+    ".envrc", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
+    ".gitconfig", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc", ".exrc",
+    ".emacs", ".tmux.conf",
+    ".config/autostart", ".config/systemd", ".config/fish", ".config/git",
+)  # fmt: skip
+"""What of a workspace runs later, or decides what may run: read-only, even before it exists."""
+_NESTED = 300
+
+
+def hidden(fence: Fence) -> tuple[Path, ...]:
+    """Places to hide, outermost first; none of them lies in another."""
+    found = dict.fromkeys(_real(_candidates(fence)))
+    kept: dict[Path, None] = {}
+    for path in sorted(found, key=lambda path: len(path.parts)):
+        if not kept.keys() & set(path.parents) and path not in (Path("/"), fence.user_home):
+            kept[path] = None
+    return tuple(kept)
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder can be given to a command to write in: not the system itself, nor all homes at once."""
+    return str(folder) not in _SYSTEM_FOLDERS
+
+
+def protected(workspace: Path) -> tuple[Path, ...]:
+    """What of a workspace must not change, existing or not, in repositories directly below it too."""
+    nested = [Path(folder, name) for folder in _repositories(workspace) for name in (".git/hooks", ".git/config")]
+    return (*(workspace / name for name in PROTECTED), *nested)
+
+
+def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
+    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it."""
+    try:
+        lines = table.read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return ()
+    own = (fence.workspace, fence.temporary)
+    paths = {line.split(None, 7)[7] for line in lines if len(line.split(None, 7)) == 8}
+    real = _real(path for path in paths if path.startswith("/"))
+    return tuple(path for path in real if not any(path.is_relative_to(folder) for folder in own))
+
+
+def _candidates(fence: Fence) -> Iterator[str]:
+    yield str(fence.hermes_home)
+    yield from _OF_THE_SYSTEM
+    yield from (path for path in _children("/etc/ssh") if path.endswith("_key"))
+    for home in _homes(str(fence.user_home)):
+        yield from (f"{home}/{name}" for name in _OF_A_HOME)
+        yield from (f"{home}/.config/{name}" for name in _OF_CONFIG)
+        yield from (path for path in _children(home) if path.endswith(_ENDINGS) or path.startswith(f"{home}/id_"))
+
+
+def _homes(user_home: str) -> list[str]:
+    """All homes that can be entered: for the administrator that is everybody's."""
+    homes = (user_home, *_children("/home"), "/root")
+    return list(dict.fromkeys(home for home in homes if os.access(home, os.R_OK | os.X_OK)))
+
+
+def _children(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries]
+    except OSError:
+        return []
+
+
+def _repositories(workspace: Path) -> list[str]:
+    try:
+        with os.scandir(workspace) as entries:
+            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name != ".git"]
+    except OSError:
+        return []
+    return [folder for folder in folders[:_NESTED] if os.path.isdir(f"{folder}/.git")]  # noqa: PTH112 - many, and fast
+
+
+def _real(paths: Iterable[str]) -> Iterator[Path]:
+    for path in paths:
+        try:
+            os.lstat(path)  # most are not there, and this is the fastest way to know
+            real = os.path.realpath(path, strict=True)
+            mode = os.stat(real).st_mode  # noqa: PTH116
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode):
+            yield Path(real)

@@ -1,0 +1,206 @@
+"""Filters of system calls, as programs for the kernel: what no confined command needs, and what a reach leaves out.
+
+Everything is allowed but what is listed. Written by hand for the two processors Hermes meets; `filter_for` says None on
+any other.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from hermes.schema.events import Reach
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
+_EPERM, _ENOSYS, _EAFNOSUPPORT, _EOPNOTSUPP = 1, 38, 97, 95
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in seccomp_data
+_X32 = 0x40000000
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_DATAGRAM = 2
+_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
+_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into a terminal
+_FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr
+
+Instruction = tuple[int, int, int, int]
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """The numbers of the system calls on one processor; -1 where it lacks one."""
+
+    arch: int
+    denied: tuple[int, ...]
+    clone: int
+    ioctl: int
+    socket: int
+    socketpair: int
+    connect: int
+    sendto: int
+    prlimit: int
+    attributes: tuple[int, ...]
+    """Extended attributes: refused where only Landlock holds, which does not know of them."""
+    attended: "dict[str, int]"
+    """Calls that change what a file is, by name: answered one by one where only Landlock holds."""
+    signals: "dict[str, int]"
+
+
+# Mounting and namespaces, other processes' memory, keys, modules, clocks, disks, and rings that bypass filters.
+_SHARED_DENIED = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443)
+_CALLS = {
+    "x86_64": Calls(
+        arch=0xC000003E,
+        denied=(
+            *_SHARED_DENIED,
+            *(101, 310, 311, 272, 308, 165, 166, 155, 161, 250, 248, 249, 321, 298, 246, 320, 175, 313, 176, 169, 167),
+            *(168, 164, 227, 305, 170, 171, 172, 173, 163, 179, 323, 304, 212, 312, 180, 103, 153, 134, 279, 300, 156),
+        ),
+        clone=56,
+        ioctl=16,
+        socket=41,
+        socketpair=53,
+        connect=42,
+        sendto=44,
+        prlimit=302,
+        attributes=(188, 189, 190, 197, 198, 199, 463, 466, 469, 132, 235, 261),
+        attended={
+            "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452,
+            "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "utimensat": 280,
+        },
+        signals={
+            "kill": 62, "tkill": 200, "tgkill": 234, "pidfd_open": 434, "rt_sigqueueinfo": 129,
+            "rt_tgsigqueueinfo": 297,
+        },
+    ),
+    "aarch64": Calls(
+        arch=0xC00000B7,
+        denied=(
+            *_SHARED_DENIED,
+            *(117, 270, 271, 97, 268, 40, 39, 41, 51, 219, 217, 218, 280, 241, 104, 294, 105, 273, 106, 142, 224, 225),
+            *(170, 112, 266, 161, 162, 89, 60, 282, 265, 18, 272, 42, 116, 58, 239, 262),
+        ),
+        clone=220,
+        ioctl=29,
+        socket=198,
+        socketpair=199,
+        connect=203,
+        sendto=206,
+        prlimit=261,
+        attributes=(5, 6, 7, 14, 15, 16, 463, 466, 469),
+        attended={"fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54, "utimensat": 88},
+        signals={
+            "kill": 129, "tkill": 130, "tgkill": 131, "pidfd_open": 434, "rt_sigqueueinfo": 138,
+            "rt_tgsigqueueinfo": 240,
+        },
+    ),
+}  # fmt: skip
+_CLONE3 = 435
+
+
+def calls_of(machine: str) -> Calls | None:
+    """The system calls of a processor (as `uname -m` names it), if they are known."""
+    return _CALLS.get(machine)
+
+
+def inside_namespaces(calls: Calls, reach: Reach) -> bytes:
+    """For a command with a network and files of its own: its sockets are free, unless it shares the network."""
+    families = (_UNIX, _INET, _INET6) if reach == "workspace" else (_INET, _INET6)
+    return _encode([*_preamble(calls), *_always(calls), *_sockets(calls, families), *_pairs(calls, reach), _allow()])
+
+
+def beside_landlock(calls: Calls, reach: Reach, *, attended: bool, signals: bool) -> bytes:
+    """For a command that only Landlock holds: no network but by reach, no sockets of other programs, and questions to
+    the attendant about what Landlock does not see (`signals` too, on kernels where it does not see those)."""
+    program = [*_preamble(calls), *_always(calls)]
+    families = (_UNIX,) if reach == "workspace" else (_INET, _INET6)
+    program += [*_sockets(calls, families), *_pairs(calls, "network")]
+    if reach == "workspace":
+        program += _deny(calls.connect, _EPERM)
+        program += _when(calls.sendto, [*_argument_is_not_zero(4), _errno(_EPERM)])
+    program += _when(calls.prlimit, [*_argument_is_not_zero(0), _errno(_EPERM)])
+    program += _when(calls.ioctl, _argument_among(1, _FILE_FLAGS, _EPERM))
+    for number in calls.attributes:
+        program += _deny(number, _EOPNOTSUPP)
+    if attended:
+        for number in calls.attended.values():
+            program += _when(number, [(_RETURN, 0, 0, _NOTIFY)])
+    if attended and signals:
+        for number in calls.signals.values():
+            program += _when(number, [(_RETURN, 0, 0, _NOTIFY)])
+    return _encode([*program, _allow()])
+
+
+def _preamble(calls: Calls) -> Iterator[Instruction]:
+    """Leaves the call's number loaded; calls of another processor's kind are refused."""
+    yield (_LOAD, 0, 0, _ARCH)
+    yield (_EQUAL, 1, 0, calls.arch)
+    yield _errno(_EPERM)
+    yield (_LOAD, 0, 0, _NUMBER)
+    if calls.arch == _CALLS["x86_64"].arch:
+        yield (_AT_LEAST, 0, 1, _X32)
+        yield _errno(_EPERM)
+
+
+def _always(calls: Calls) -> Iterator[Instruction]:
+    for number in calls.denied:
+        yield from _deny(number, _EPERM)
+    yield from _deny(_CLONE3, _ENOSYS)  # its flags are out of sight, and libraries fall back to clone
+    flags: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
+    yield from _when(calls.clone, [*flags, _errno(_EPERM)])
+    yield from _when(calls.ioctl, _argument_among(1, _TERMINAL_INPUT, _EPERM))
+
+
+def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
+    """Only sockets of these families, and of netlink only the table of routes, which looking up names needs."""
+    body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
+    for family in families:
+        if family == _UNIX and len(families) == 1:
+            body += [(_EQUAL, 0, 4, _UNIX), (_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
+            body += [(_EQUAL, 1, 0, _DATAGRAM), _allow(), (_LOAD, 0, 0, _ARGUMENTS)]
+        else:
+            body += [(_EQUAL, 0, 1, family), _allow()]
+    if _INET in families:
+        body += [(_EQUAL, 0, 3, _NETLINK), (_LOAD, 0, 0, _ARGUMENTS + 16), (_EQUAL, 0, 1, 0), _allow()]
+    yield from _when(calls.socket, [*body, _errno(_EPERM if _INET not in families else _EAFNOSUPPORT)])
+
+
+def _pairs(calls: Calls, reach: Reach) -> Iterator[Instruction]:
+    """A pair of datagram sockets can also write to others' sockets."""
+    if reach != "workspace":
+        check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, _DATAGRAM)]
+        yield from _when(calls.socketpair, [*check, _errno(_EPERM)])
+
+
+def _deny(number: int, error: int) -> list[Instruction]:
+    return _when(number, [_errno(error)])
+
+
+def _when(number: int, body: Sequence[Instruction]) -> list[Instruction]:
+    """The body, for one call; behind it the number is loaded again, as the body may have loaded something else."""
+    if len(body) == 1:
+        return [(_EQUAL, 0, 1, number), *body]
+    return [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
+
+
+def _argument_is_not_zero(index: int) -> list[Instruction]:
+    """Goes on to the next instruction when an argument is not 0, else skips it."""
+    low = _ARGUMENTS + 8 * index
+    return [(_LOAD, 0, 0, low), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, low + 4), (_EQUAL, 1, 0, 0)]
+
+
+def _argument_among(index: int, values: Sequence[int], error: int) -> list[Instruction]:
+    body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
+    for value in values:
+        body += [(_EQUAL, 0, 1, value), _errno(error)]
+    return body
+
+
+def _errno(error: int) -> Instruction:
+    return (_RETURN, 0, 0, _ERRNO | error)
+
+
+def _allow() -> Instruction:
+    return (_RETURN, 0, 0, _ALLOW)
+
+
+def _encode(program: Sequence[Instruction]) -> bytes:
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
