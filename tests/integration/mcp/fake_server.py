@@ -190,12 +190,33 @@ def big() -> None:
         os._exit(1)
 
 
+def modern_call(params: dict[str, Any]) -> dict[str, Any]:
+    """Wants to know something before it answers."""
+    given = params.get("inputResponses")
+    if given:
+        return {"result": {**text(json.dumps([given, params.get("requestState")])), "resultType": "complete"}}
+    asked = {"table": {"method": "elicitation/create", "params": {**FORM, "mode": "form"}}}
+    return {"result": {"resultType": "input_required", "inputRequests": asked, "requestState": "kept"}}
+
+
+CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHED}
+MODERN = {
+    "initialize": lambda _: {"error": {"code": -32601, "message": "I speak only the new protocol"}},
+    "server/discover": lambda _: {"result": DISCOVERED},
+    "tools/list": lambda _: {"result": {"tools": tools(), **CACHED}},
+    "tools/call": modern_call,
+}
+
+
 def receive(message: dict[str, Any]) -> None:
     method, number = message.get("method"), message.get("id")
     if method is None:
         with State.arrived:
             State.answers[message["id"]] = message.get("result") or message.get("error")
             State.arrived.notify_all()
+    elif "modern" in OPTIONS and method in MODERN:
+        send({"id": number, **MODERN[method](message.get("params", {}))})
     elif method == "initialize":
         info = {"name": "fake", "version": "1"}
         capabilities = {"tools": {"listChanged": True}}
@@ -222,6 +243,8 @@ def main() -> None:
     if "stubborn" in OPTIONS:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
+    while "late" in OPTIONS and not Path(os.environ["GO"]).exists():
+        time.sleep(0.01)
     for line in sys.stdin:
         if "mute" not in OPTIONS:
             receive(json.loads(line))
