@@ -67,8 +67,7 @@ class _Writer:
             text = re.sub(_BLANKS, " ", text)
             if self._at_line_start():
                 text = text.lstrip(" ")
-        if text:
-            self.parts.append(text)
+        self._write(text)
 
     def start(self, tag: Tag) -> None:
         name = tag.name
@@ -83,39 +82,39 @@ class _Writer:
             self._pre += 1
             self._break("```\n")
         elif name == "br":
-            self.parts.append("\n")
+            self._write("\n")
         elif name == "hr":
             self._break("---\n\n")
         elif name in ("td", "th"):
-            self.parts.append("" if self._at_line_start() else " | ")
+            self._write("" if self._at_line_start() else " | ")
         elif name == "a":
             self._links.append(tag.attributes.get("href", ""))
-            self.parts.append("[" if self._links[-1] else "")
+            self._write("[" if self._links[-1] else "")
         elif name == "img" and tag.attributes.get("alt"):
-            self.parts.append(f"![{tag.attributes['alt']}]({tag.attributes.get('src', '')})")
+            self._write(f"![{tag.attributes['alt']}]({tag.attributes.get('src', '')})")
         else:
             self._plain(name, "" if name == "tr" else None)
 
     def end(self, name: str) -> None:
         if name == "a":
             address = self._links.pop() if self._links else ""
-            self.parts.append(f"]({address})" if address else "")
+            self._write(f"]({address})" if address else "")
         elif name == "pre" and self._pre:
             self._pre -= 1
-            self.parts.append("\n```\n\n")
+            self._write("\n```\n\n")
         elif name in ("ul", "ol") and self._lists:
             self._lists.pop()
-            self.parts.append("\n" if self._lists else "\n\n")
+            self._write("\n" if self._lists else "\n\n")
         elif name in ("li", "tr"):
             self._line()
         elif name in _HEADINGS:
-            self.parts.append("\n\n")
+            self._write("\n\n")
         else:
             self._plain(name, None)
 
     def _plain(self, name: str, prefix: str | None) -> None:
         if name in _MARKS and not self._pre:
-            self.parts.append(_MARKS[name])
+            self._write(_MARKS[name])
         elif prefix is not None:
             self._line()
         elif name in _BLOCKS:
@@ -131,19 +130,23 @@ class _Writer:
         if self._lists and self._lists[-1]:
             mark = f"{self._lists[-1]}."
             self._lists[-1] += 1
-        self.parts.append("  " * (depth - 1) + mark + " ")
+        self._write("  " * (depth - 1) + mark + " ")
 
     def _break(self, prefix: str | None) -> None:
         if prefix is None:
             self._line()
         elif self.parts:
-            self.parts.append(f"\n\n{prefix}")
+            self._write(f"\n\n{prefix}")
         else:
-            self.parts.append(prefix)
+            self._write(prefix)
 
     def _line(self) -> None:
         if not self._at_line_start():
-            self.parts.append("\n")
+            self._write("\n")
 
     def _at_line_start(self) -> bool:
-        return not self.parts or self.parts[-1].endswith("\n") or not self.parts[-1]
+        return not self.parts or self.parts[-1].endswith("\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.parts.append(text)
