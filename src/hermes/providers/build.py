@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 
 from hermes.providers.adapter import Adapter, Codec
-from hermes.providers.catalogue import ModelFacts, Prices, facts_of
 from hermes.providers.endpoint import Endpoint, Options
 from hermes.providers.http import Deadlines, Http
 from hermes.providers.keys import KeyRing
 from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Patience, Resilient
-from hermes.providers.routes import Route, first_route, keys_of, route_for
+from hermes.providers.routes import Route, first_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -50,14 +49,6 @@ def build_model(
     patience = Patience(attempts=settings.model.max_attempts, waiting=waiting, total=max(90.0, waiting + 30.0))
     candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
     return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
-
-
-def route_facts(route: Route) -> ModelFacts:
-    """What is known about a route's model. What runs on one's own machine costs nothing."""
-    facts = facts_of(route.model, route.custom)
-    if facts.prices is None and route.quirks.family in {"ollama", "lmstudio"} and is_local(route.base_url):
-        return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
-    return facts
 
 
 def _candidate(route: Route, settings: Settings, secrets: Secrets, http: Http) -> Candidate:

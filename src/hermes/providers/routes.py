@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from hermes.errors import SettingsError
 from hermes.providers import quirks
-from hermes.providers.catalogue import facts_of
-from hermes.providers.quirks import FAMILIES, Api, Quirks
+from hermes.providers.catalogue import ModelFacts, Prices, facts_of
+from hermes.providers.quirks import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel
 
@@ -157,3 +158,11 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
     near = difflib.get_close_matches(provider, names, 1, 0.6)
     hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}; or set custom_providers.{provider}."
     return SettingsError(f"model.provider: there is no provider called {provider}.", hint=hint)
+
+
+def route_facts(route: Route) -> ModelFacts:
+    """What is known about a route's model. What runs on one's own machine costs nothing."""
+    facts = facts_of(route.model, route.custom)
+    if facts.prices is None and route.quirks.family in {"ollama", "lmstudio"} and is_local(route.base_url):
+        return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
+    return facts

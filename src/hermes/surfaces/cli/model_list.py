@@ -6,9 +6,8 @@ import msgspec
 
 from hermes.errors import UsageError
 from hermes.providers import quirks
-from hermes.providers.build import route_facts
 from hermes.providers.catalogue import ModelFacts, all_models
-from hermes.providers.routes import EMBEDDED, Route, first_route, route_to
+from hermes.providers.routes import EMBEDDED, Route, first_route, route_facts, route_to
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table
