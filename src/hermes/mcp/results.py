@@ -148,10 +148,14 @@ def _decoded(data: object) -> bytes | None:
 
 def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
     """Whether the text says the same: servers repeat it there for clients that only read text."""
-    for block in blocks:
-        try:
-            if block.get("type") == "text" and msgspec.json.decode(str(block.get("text", ""))) == structured:
-                return True
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return False
+    texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
+    wrapped = structured["result"] if isinstance(structured, dict) and list(structured) == ["result"] else structured
+    told = [_value(text) for text in texts]
+    return bool(texts) and any(said in (structured, wrapped) for said in (told, texts, told[0], texts[0]))
+
+
+def _value(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text

@@ -65,7 +65,7 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         kind = response.headers.get("content-type", "").lower()
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise TooLarge("it sent a compressed answer, whose size can't be known")
+            raise ServerFailed("it sends compressed answers, whose size can't be known")
         if request.method == "POST":
             self.refusal = response.status_code if response.status_code >= 400 else 0
         if not kind.startswith("text/event-stream"):  # events are bounded one by one
