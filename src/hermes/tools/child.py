@@ -6,24 +6,23 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from hermes.schema.events import Reach
+from hermes.core.ports import ToolContext
 
 _CHUNK = 64 * 1024
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A program to start. `channel` is a file that it inherits under the same number."""
+    """A program to start, for a call. `channel` is a file that it inherits under the same number."""
 
     argv: tuple[str, ...]
-    folder: Path
     environment: Mapping[str, str]
     channel: int
-    reach: Reach = "workspace"
+    context: ToolContext
+    """Whose call it is: the folder it starts in, and how far it may reach."""
 
 
 class Running(Protocol):
@@ -58,7 +57,7 @@ class PlainChild:
         try:
             self._process = subprocess.Popen(
                 program.argv,
-                cwd=program.folder,
+                cwd=program.context.cwd,
                 env=dict(program.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -10,11 +10,12 @@ import msgspec
 
 from hermes.errors import ToolFailed
 
-_SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
+# Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
+_SECTION = r"\*\*\* (Add|Update|Delete) File:(.*)"
 _MOVE = "*** Move to:"
 _BEGIN, _END, _AT_END = "*** Begin Patch", "*** End Patch", "*** End of File"
-_NUMBERS = re.compile(r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)")
-_ANY_PATH = re.compile(r"(?:\*\*\* (?:Add File|Update File|Delete File|Move to):|(?:---|\+\+\+) (?:[ab]/)?)(.+)")
+_NUMBERS = r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)"
+_ANY_PATH = r"(?:\*\*\* (?:Add File|Update File|Delete File|Move to):|(?:---|\+\+\+) (?:[ab]/)?)(.+)"
 _NOTHING = "Nothing was changed."
 
 
@@ -60,7 +61,7 @@ def patch_paths(text: str) -> list[str]:
     try:
         return [path for file in read_patch(text) for path in (file.path, file.new_path) if path]
     except ToolFailed:
-        named = (_ANY_PATH.fullmatch(line.rstrip()) for line in text.split("\n"))
+        named = (re.fullmatch(_ANY_PATH, line.rstrip()) for line in text.split("\n"))
         return [found[1].strip() for found in named if found]
 
 
@@ -100,7 +101,7 @@ class _Sections:
         kind = path = ""
         body: list[str] = []
         for line in self._lines:
-            section = _SECTION.fullmatch(line.rstrip())
+            section = re.fullmatch(_SECTION, line.rstrip())
             if not section:
                 if not kind and line.strip():
                     raise _broken(f"{line[:80]!r} comes before the first file")
@@ -140,7 +141,7 @@ class _Sections:
                     yield _hunk(path, lines, headings=tuple(headings), line=line_number, at_end=at_end)
                     lines, headings = list[tuple[str, str]](), list[str]()
                     at_end, line_number = False, 0
-                numbers = _NUMBERS.fullmatch(line)
+                numbers = re.fullmatch(_NUMBERS, line)
                 line_number = int(numbers[1]) if numbers else line_number
                 heading = numbers[5] if numbers else line.strip("@").strip()
                 headings += [heading] if heading else []
@@ -219,7 +220,7 @@ class _Unified:
         return FilePatch(kind="update", path=old, hunks=tuple(hunks), new_path=new if new != old else "")
 
     def _hunk(self, path: str) -> Hunk:
-        numbers = _NUMBERS.fullmatch(self._lines[self._place].rstrip())
+        numbers = re.fullmatch(_NUMBERS, self._lines[self._place].rstrip())
         counts = (int(numbers[2] or 1), int(numbers[4] or 1)) if numbers else None
         self._place += 1
         lines: list[tuple[str, str]] = []

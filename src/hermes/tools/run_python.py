@@ -33,11 +33,9 @@ _HURRY = 0.1
 _DAY = 86_400.0
 _GLIMPSES = 0.1
 """Seconds between two looks at output that is still coming."""
-_FENCE = re.compile(
-    r'<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)', re.DOTALL
-)
+_FENCE = r'(?s)<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)'
 
-_ESCAPED_TAG = re.compile(r"(?i)&lt;(?=\s*/?\s*untrusted)")
+_ESCAPED_TAG = r"(?i)&lt;(?=\s*/?\s*untrusted)"
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -88,7 +86,7 @@ class PythonRunner:
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         number = channel.fileno()
         argv = (sys.executable, "-I", "-B", "-u", "-c", source, str(number))
-        return self._start(Program(argv, context.cwd, self._environment, number, context.reach))
+        return self._start(Program(argv, self._environment, number, context))
 
 
 class _Run:
@@ -221,7 +219,7 @@ def _send(writer: asyncio.StreamWriter, message: Mapping[str, Any]) -> None:
 
 def _unfenced(text: str) -> tuple[str, str]:
     """Text of others without its fence, which is for a model and not for code; and whose text it is."""
-    fenced = _FENCE.fullmatch(text)
+    fenced = re.fullmatch(_FENCE, text)
     if not fenced:
         return text, ""
-    return _ESCAPED_TAG.sub("<", fenced[2]).replace("<\\/untrusted", "</untrusted"), fenced[1]
+    return re.sub(_ESCAPED_TAG, "<", fenced[2]).replace("<\\/untrusted", "</untrusted"), fenced[1]
