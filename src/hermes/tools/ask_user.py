@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _Option = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -18,7 +19,8 @@ async def ask_user(
     options: Annotated[tuple[_Option, ...], Meta(max_length=8, description="Suggested answers.")] = (),
 ) -> str:
     """Asks the user and waits for the answer. Only for what you can't find out yourself and that matters."""
-    if not question.strip():
+    text = clean(question).strip()
+    if not text:
         raise ToolFailed("The question is empty.", hint="Nobody was asked.")
-    answer = await context.ask(question.strip(), tuple(dict.fromkeys(options)))
+    answer = await context.ask(text, tuple(dict.fromkeys(map(clean, options))))
     return answer if answer.strip() else "(The user answered with nothing: decide by yourself.)"

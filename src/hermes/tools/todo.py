@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
@@ -22,5 +23,5 @@ async def todo(items: Annotated[list[Step], Meta(max_length=50, description="The
     if not items:
         return "The list is empty now."
     done = sum(step.status == "done" for step in items)
-    lines = [f"{_MARKS[step.status]} {' '.join(step.text.split())}" for step in items]
+    lines = [f"{_MARKS[step.status]} {' '.join(clean(step.text).split())}" for step in items]
     return "\n".join([*lines, f"({done} of {len(items)} done)"])

@@ -19,7 +19,7 @@ def context(answer: str, asked: list[tuple[str, tuple[str, ...]]]) -> ToolContex
 
 async def test_the_answer_is_the_result() -> None:
     asked: list[tuple[str, tuple[str, ...]]] = []
-    arguments = {"question": " Which one?\n", "options": ["a", "b", "a"]}
+    arguments = {"question": " \x1b[1mWhich one?\n", "options": ["a", "b", "\x1b[31ma"]}
     assert (await ask_user.run(arguments, context("a", asked))).text == "a"
     assert asked == [("Which one?", ("a", "b"))]
     assert "decide by yourself" in (await ask_user.run({"question": "x"}, context(" ", asked))).text

@@ -32,6 +32,21 @@ TEXT = st.text(st.sampled_from("ab \t\n{}é"), max_size=60)
         ("a\r\nb\r\n", "a", "x\ny", "x\r\ny\r\nb\r\n", ""),
         ("\ufeffa\nb", "a", "c", "\ufeffc\nb", ""),
         ("end", "end", "end\n", "end\n", ""),
+        (
+            "\tif a:\n\t\tb\n",
+            "if a:\n    b\n",
+            "if a:\n    if c:\n        b\n",
+            "\tif a:\n\t\tif c:\n\t\t\tb\n",
+            "indentation differed",
+        ),
+        (
+            "    a\n        b\n",
+            "\ta\n\t\tb",
+            "\ta\n\t\tb\n\t\t\tc",
+            "    a\n        b\n            c\n",
+            "indentation differed",
+        ),
+        ("x\n  a \r\n  b\r\n", "a\nb\n", "c\nd\n", "x\n  c\r\n  d\r\n", "indentation differed"),
     ],
 )
 def test_an_edit_finds_its_place(text: str, old: str, new: str, after: str, how: str) -> None:
