@@ -1,18 +1,18 @@
-"""The interim policy where real files matter: links, repositories, diffs, the terminal's folder."""
+"""The policy where real files matter: links, repositories, diffs, the terminal's folder."""
 
 import os
 from pathlib import Path
 
 from hermes.core.ports import ToolContext
 from hermes.tools import default_tools
-from hermes.tools.policy import InterimPolicy
+from hermes.tools.policy import ApprovalPolicy, Circumstances
 
 
-def make(tmp_path: Path) -> tuple[Path, InterimPolicy]:
+def make(tmp_path: Path) -> tuple[Path, ApprovalPolicy]:
     project = tmp_path.resolve() / "project"
     project.mkdir()
     home = tmp_path.resolve() / "home"
-    return project, InterimPolicy("auto-edit", hermes_home=home, user_home=tmp_path)
+    return project, ApprovalPolicy("auto-edit", Circumstances(home, tmp_path))
 
 
 def test_a_link_is_judged_by_its_name_and_by_where_it_leads(tmp_path: Path) -> None:
@@ -44,16 +44,16 @@ def test_git_is_not_free_where_its_configuration_runs_programs(tmp_path: Path) -
 
 def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:
     project, _ = make(tmp_path)
-    policy = InterimPolicy("ask", hermes_home=tmp_path / "home", user_home=tmp_path)
+    policy = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path))
     tools = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")
     (project / "a").write_text("one\ntwo\n")
     written = policy.judge(tools["write_file"], {"path": "a", "content": "one\nthree\n"}, project)
     assert written.summary == (
-        f"write_file {project}/a\nreplaced, 2 lines, 10 bytes:\n@@ -1,3 +1,3 @@\n one\n-two\n+three\n "
+        f"write_file {project}/a\nreplaced, 2 lines, 10 bytes:\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
     )
     edit = {"path": "a", "old_text": "two", "new_text": "2"}
     assert policy.judge(tools["edit_file"], edit, project).summary == (
-        f"edit_file {project}/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n "
+        f"edit_file {project}/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
     )
     failing = policy.judge(tools["edit_file"], edit | {"old_text": "four"}, project)
     assert "this would fail: old_text was not found" in failing.summary
@@ -63,7 +63,7 @@ async def test_a_command_is_judged_where_it_will_run(tmp_path: Path) -> None:
     project, policy = make(tmp_path)
     environment = {"PATH": os.environ["PATH"]}
     terminal = default_tools(tmp_path / "out", environment=environment, hermes_home=tmp_path / "home")["terminal"]
-    context = ToolContext("c", "s", project, lambda text: None)
+    context = ToolContext("c", "s", project, lambda text: None, reach="machine")
     await terminal.run({"command": f"mkdir -p {tmp_path}/.ssh && cd {tmp_path}/.ssh"}, context)
     assert policy.judge(terminal, {"command": "make x"}, project).summary == f"Run in {project.parent}/.ssh:\nmake x"
     assert policy.judge(terminal, {"command": "cat config"}, project).verdict == "ask"

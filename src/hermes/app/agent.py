@@ -35,7 +35,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.row import Row
 from hermes.tools import default_tools
-from hermes.tools.policy import InterimPolicy
+from hermes.tools.policy import ApprovalPolicy, Circumstances
 
 _TOOLS_KEPT = 256  # sessions whose tools are remembered
 _SUMMARY_TOKENS = 8_000  # the least that a summary takes
@@ -138,7 +138,7 @@ class Agent:
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
         settings = self._app.settings
         strict = self.describe().local and self._mode != "full"
-        policy = InterimPolicy(self._mode, hermes_home=self._app.home.root, user_home=Path.home(), strict=strict)
+        policy = ApprovalPolicy(self._mode, Circumstances(self._app.home.root, Path.home(), strict=strict))
         calls = CallRunner(self.tools(session), policy, approvals)
         model = Metered(self.model, partial(self._spending.guess, session))
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room)

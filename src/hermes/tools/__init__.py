@@ -17,7 +17,7 @@ from hermes.tools.files import Files
 from hermes.tools.images import Pictures
 from hermes.tools.output import OutputFolder
 from hermes.tools.patch import Patches
-from hermes.tools.policy import InterimPolicy
+from hermes.tools.policy import ApprovalPolicy
 from hermes.tools.ripgrep import find_ripgrep
 from hermes.tools.run_python import PythonRunner
 from hermes.tools.search import Search
@@ -28,7 +28,7 @@ from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
 from hermes.tools.toolsets import Choice, choose
 
-__all__ = ["InterimPolicy", "Needs", "all_tools", "default_tools", "session_tools"]
+__all__ = ["ApprovalPolicy", "Needs", "all_tools", "default_tools", "session_tools"]
 
 log = logging.getLogger("hermes.tools")
 

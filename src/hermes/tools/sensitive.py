@@ -13,7 +13,7 @@ _PRIVATE_NAMES = r"""(?ix) ^(
       | \.?(netrc|npmrc|pypirc|pgpass|htpasswd|my\.cnf|git-credentials|vault-token|boto|s3cfg)
       | .*credentials?(\.(json|db|toml|ya?ml|ini|txt))? | (client_)?secrets?(\.(json|toml|ya?ml|ini|txt))?
       | service[-_]account.*\.json | (auth|token)s?\.json | \.?.*_history | (g?shadow|sudoers)-?
-      | .*\.tfstate(\.backup)? | environ | cookies(\.sqlite)? | login\ data
+      | .*\.tfstate(\.backup)? | environ | cookies(\.sqlite)? | login\ data | logins\.json | key[34]\.db | wallet\.dat
     )$"""
 _HARMLESS_NAMES = r"(?i)^\.env\.(example|sample|template|dist|defaults?)$"
 _PRIVATE_FOLDERS = frozenset(
@@ -37,15 +37,37 @@ _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 _CARRYING_NAMES = r"""(?ix) ^(
         \.(bash|zsh|k?sh|csh|tcsh)(rc|env|_profile|_login|_logout|_aliases) | \.z(profile|login|logout) | \.profile
       | \.(gitconfig|gitmodules|inputrc|xinitrc|xsession(rc)?|xprofile|pam_environment|vimrc|emacs|tmux\.conf)
-      | \.(pythonrc(\.py)?|pythonstartup|direnvrc|mcp\.json) | crontab | authorized_keys\d? | sitecustomize\.py
-      | usercustomize\.py | .*\.pth
+      | \.(pythonrc(\.py)?|pythonstartup|direnvrc|mcp\.json|envrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|irbrc|pryrc|gdbinit)
+      | \.(lldbinit|curlrc|wgetrc|screenrc|netrc|Rprofile|ideavimrc|nanorc|exrc|psqlrc|hgrc|forward)
+      | crontab | authorized_keys\d? | sitecustomize\.py | usercustomize\.py | .*\.pth | ld\.so\.preload
+      | \.lefthook.* | rc\.local
     )$"""
 _CARRYING_FOLDERS = frozenset(
-    (".ssh", ".gnupg", "autostart", "LaunchAgents", "LaunchDaemons", "systemd", ".vscode", ".idea", ".husky", "fish")
+    (
+        *(".ssh", ".gnupg", "autostart", "LaunchAgents", "LaunchDaemons", "systemd", "fish", ".hermes", ".hooks"),
+        *(".vscode", ".idea", ".husky", ".claude", ".codex", ".cursor", ".gemini", ".devcontainer", ".githooks"),
+    )
 )
+
 _SYSTEM = tuple(
     Path(folder) for folder in ("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/proc", "/sys", "/dev")
 )
+_BUILD_FOLDERS = r"""(?ix) ^(
+        build | dist | out | target | obj | _build | \.?cache | .*_cache | \.next | \.nuxt | \.output | \.turbo
+      | \.parcel-cache | node_modules | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache | \.tox | \.nox
+      | \.?venv | \.?v?env\d* | htmlcov | coverage | \.nyc_output | .*\.egg-info | \.eggs | \.gradle | \.dart_tool
+      | \.svelte-kit | \.angular | \.terraform | \.hypothesis | \.ipynb_checkpoints | \.sass-cache | \.vite | \.docusaurus
+      | cmake-build-.* | build[-_].* | dist[-_].* | tmp | temp | \.tmp | \.temp | logs? | _site
+      | storybook-static | test-results | playwright-report | Pods | DerivedData | zig-out | zig-cache
+      | \.zig-cache | elm-stuff | _deps | \.stack-work | dist-newstyle | bower_components | \.yarn | \.pnpm-store
+    )$"""
+_BUILD_NAMES = r"""(?ix) ^(
+        .*\.(py[cod]|o|obj|a|so|dylib|dll|class|log|tmp|temp|bak|orig|rej|swp|swo|pid|lock-wscript|map|tsbuildinfo|gc(da|no|ov))
+      | .*\.(aux|bbl|blg|fls|fdb_latexmk|toc|synctex\.gz|egg|whl|profraw|prof|hi|beam|cache) | .*~ | \#.*\#
+      | \.?ds_store | thumbs\.db | \.coverage(\..*)? | coverage\.(xml|json|lcov|out) | lcov\.info | a\.out | core(\.\d+)?
+      | nohup\.out | junit.*\.xml | \.eslintcache | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache
+      | te?mp([-_.].*)? | .*[-_.]te?mp | scratch.* | \*\.te?mp
+    )$"""
 _OPEN_OF_HOME = frozenset(("cache", "skills", "memories"))
 """What of Hermes' own home may be read unasked; everything else there holds secrets or policy."""
 
@@ -82,23 +104,32 @@ class Guard(msgspec.Struct, frozen=True):
                 return f"{path} belongs to the system"
         return ""
 
+    def only_private(self, path: Path) -> bool:
+        """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
+        return is_secret(path) and not _is_carrying(path) and not _is_within(path, self.home)
+
 
 def is_secret(path: Path) -> bool:
     """Whether a file of this name and place usually holds secrets."""
     if re.match(_PRIVATE_NAMES, path.name) and not re.match(_HARMLESS_NAMES, path.name):
         return True
-    folders = path.parts[:-1]
     return any(
-        folder in _PRIVATE_FOLDERS and (folder not in _NEEDS_CONFIG or ".config" in folders) for folder in folders
+        folder in _PRIVATE_FOLDERS and (folder not in _NEEDS_CONFIG or ".config" in path.parts) for folder in path.parts
     )
 
 
+def is_build_product(path: Path) -> bool:
+    """Whether a relative path is by its name something that building or running makes again."""
+    if path.parts and path.parts[0] == "..":
+        return False
+    return bool(re.match(_BUILD_NAMES, path.name)) or any(re.match(_BUILD_FOLDERS, part) for part in path.parts)
+
+
 def _is_carrying(path: Path) -> bool:
-    folders = path.parts[:-1]
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
         return True
     return bool(re.match(_CARRYING_NAMES, path.name)) or any(
-        folder in _CARRYING_FOLDERS or folder.startswith("cron") for folder in folders
+        folder in _CARRYING_FOLDERS or folder.startswith("cron.") for folder in path.parts[:-1]
     )
 
 

@@ -12,7 +12,8 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult, ToolSpec
-from hermes.tools import InterimPolicy, default_tools
+from hermes.tools import ApprovalPolicy, default_tools
+from hermes.tools.policy import Circumstances
 
 _CHANGING = frozenset(("mkdir", "mv", "cp", "touch", "rmdir", "rm", "ln"))  # inside the folder, with plain arguments
 _REFUSED = "Not run: a test may not do this."
@@ -24,7 +25,7 @@ class TaskTools:
     def __init__(self, hermes_home: Path, environ: Mapping[str, str]) -> None:
         self._home = hermes_home
         self._environ = environ
-        self._policy = InterimPolicy("auto-edit", hermes_home=hermes_home, user_home=Path.home(), strict=True)
+        self._policy = ApprovalPolicy("auto-edit", Circumstances(hermes_home, Path.home(), strict=True))
         self._folder: Path | None = None
         self._tools = self._make(hermes_home)
 

@@ -1,13 +1,13 @@
-"""Commands that are known to change nothing: one plain program, with options and files that are harmless."""
+"""Commands that are known to change nothing, for when there is no sandbox: plain words, harmless options and files."""
 
 import re
-import shlex
 from pathlib import Path
 
-from hermes.tools.sensitive import Guard
-from hermes.tools.tool import spellings
+from hermes.tools.policy.fileworks import operands
+from hermes.tools.policy.grammar import Command, Unreadable, read_script
+from hermes.tools.policy.places import Site, is_stream, secret_reason
+from hermes.tools.policy.words import Word
 
-_PLAIN = re.compile(r"[\w \t./:=@%+,~^'\"-]+", re.ASCII)
 _OPTION = r"-{1,2}[A-Za-z0-9][\w=./,:%+-]*"
 _READERS: dict[str, str] = {
     "basename": _OPTION,
@@ -63,36 +63,62 @@ _GIT_RUNS = re.compile(
 _NO_OPERANDS = frozenset(("branch", "remote"))
 
 
-def only_reads(command: str, folder: Path, guard: Guard) -> bool:
-    """Whether this is one plain command, known to change nothing, on files that hold no secrets."""
-    if not _PLAIN.fullmatch(command.strip()):
-        return False
+def only_reads(text: str, site: Site) -> bool:
+    """Whether every command in a text is known to change nothing, on files that hold no secrets."""
     try:
-        words = shlex.split(command)
-    except ValueError:
+        script = read_script(text, {})
+    except Unreadable:
         return False
-    options = _options(words, folder)
-    return options is not None and _arguments_fit(words[1:], options, folder, guard)
-
-
-def _options(words: list[str], folder: Path) -> str | None:
-    """The options this program may have; None if it is not known to be harmless."""
-    if words[:1] != ["git"]:
-        return _READERS.get(words[0]) if words else None
-    command = words[1] if len(words) > 1 else ""
-    if command in _NO_OPERANDS and any(not word.startswith("-") for word in words[2:]):
-        return None
-    return _GIT[command] if command in _GIT and _git_is_plain(folder) else None
-
-
-def _arguments_fit(arguments: list[str], options: str, folder: Path, guard: Guard) -> bool:
-    for argument in arguments:
-        if argument.startswith("-") and argument != "-" and not re.fullmatch(options, argument):
+    if script.functions or not script.commands:
+        return False
+    for command in script.commands:
+        if not _reads(command, site):
             return False
-        parts = [part for part in re.split("[:=]", argument) if part]
-        if any(guard.secret(spellings(part, folder)) for part in (argument, *parts)):
+        site = _moved(command, site)
+    return True
+
+
+def _reads(command: Command, site: Site) -> bool:
+    if (
+        command.assignments
+        or command.given is not None
+        or not all(is_stream(one.target.text) for one in command.redirects)
+    ):
+        return False
+    words = command.words
+    if not words or not all(word.plain and word.text.isprintable() for word in words):
+        return False
+    allowed = _options(words, site.folders)
+    return allowed is not None and _arguments_fit(words[1:], allowed, site)
+
+
+def _options(words: tuple[Word, ...], folders: tuple[Path, ...]) -> str | None:
+    """The options this program may have; None if it is not known to be harmless."""
+    if words[0].text != "git":
+        return _READERS.get(words[0].text)
+    command = words[1].text if len(words) > 1 else ""
+    if command in _NO_OPERANDS and any(not word.text.startswith("-") for word in words[2:]):
+        return None
+    return _GIT[command] if command in _GIT and all(_git_is_plain(folder) for folder in folders) else None
+
+
+def _arguments_fit(arguments: tuple[Word, ...], options: str, site: Site) -> bool:
+    for argument in arguments:
+        text = argument.text
+        if text.startswith("-") and text != "-" and not re.fullmatch(options, text):
+            return False
+        if secret_reason(site, argument):
             return False
     return True
+
+
+def _moved(command: Command, site: Site) -> Site:
+    if command.words[0].text != "cd":
+        return site
+    for word in operands(command.words, frozenset()) or [Word(str(site.home))]:
+        for path in site.paths(word):
+            site = site.moved(path)
+    return site
 
 
 def _git_is_plain(folder: Path) -> bool:

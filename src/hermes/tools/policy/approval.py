@@ -1,0 +1,262 @@
+"""`ApprovalPolicy`: decides about every call before it runs.
+
+Reading is free, but secrets are not. Work in the workspace is free for commands when a sandbox holds them there. What
+is dangerous all the same, or needs more than the workspace, is asked about; some things are never done.
+"""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from hermes.core.ports import Decision, Tool
+from hermes.errors import SettingsError
+from hermes.schema.events import ApprovalRequested, Reach
+from hermes.tools.escapes import shown
+from hermes.tools.policy.analysis import BY_RULE, Judgement, judge_command
+from hermes.tools.policy.binding import Judged, binding, existing
+from hermes.tools.policy.code import judge_code
+from hermes.tools.policy.effects import Finding, Level, asks, farthest
+from hermes.tools.policy.places import Site
+from hermes.tools.policy.readers import only_reads
+from hermes.tools.policy.rulefile import NAME, RuleFile
+from hermes.tools.policy.rules import RuleBook, host_of
+from hermes.tools.policy.spoofs import spoof
+from hermes.tools.policy.summary import call_summary, change_summary, command_summary, reading_summary
+from hermes.tools.sensitive import Guard
+
+log = logging.getLogger("hermes.tools")
+
+Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
+_COMMAND_TOOLS = frozenset(("terminal",))
+_NO_SANDBOX = "it may change something, and no sandbox holds it"
+_ONLY_READS = asks("it does more than read")
+
+
+@runtime_checkable
+class _HasFolder(Protocol):
+    """A terminal: it knows where its next command will run."""
+
+    def folder(self, cwd: Path) -> Path: ...
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What the policy has to know of where it works."""
+
+    hermes_home: Path
+    user_home: Path
+    sandboxed: bool = False
+    """Whether commands really run in a sandbox."""
+    strict: bool = False
+    """Ask about every command that does more than read, as small models need it."""
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class ApprovalPolicy:
+    """Decides by mode: `ask` (the default), `auto-edit` for files of the working directory, or `full`."""
+
+    def __init__(self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None) -> None:
+        self._mode: Mode = mode
+        self._about = circumstances
+        self._guard = Guard(circumstances.hermes_home.resolve())
+        self._rules = rules or RuleFile(circumstances.hermes_home)
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with `policy.yaml`; empty when nothing is."""
+        problem = self._rules.problem
+        return (
+            f"{problem}. Until that is corrected, no rule allows anything and every effect is asked about."
+            if problem
+            else ""
+        )
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        """What may be done with this call."""
+        book = self._rules.current()
+        command = arguments.get("command")
+        owner = getattr(tool, "owner", None)
+        if tool.spec.name in _COMMAND_TOOLS and isinstance(owner, _HasFolder):
+            if not isinstance(command, str):
+                return Decision("allow")  # the tool refuses it
+            return self._command(tool, arguments, command, (cwd, owner.folder(cwd)), book)
+        return self._remembered(self._other(tool, arguments, cwd, book), book)
+
+    def check(self, command: str, folder: Path, reach: Reach = "workspace") -> Decision:
+        """What would be said of a command, for whoever wants to know."""
+        return self._judged_command(
+            "terminal", {"command": command, "reach": reach}, (folder, folder), self._rules.current()
+        )
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Allows calls of exactly this shape from now on. What can't be written is said in the log; nothing is allowed."""
+        try:
+            self._rules.remember(request.shape)
+        except SettingsError as error:
+            log.warning("the answer was not remembered: %s %s", error.message, error.hint)
+
+    def _command(
+        self, tool: Tool, arguments: Mapping[str, Any], command: str, places: tuple[Path, Path], book: RuleBook
+    ) -> Decision:
+        del command
+        return self._judged_command(tool.spec.name, arguments, places, book)
+
+    def _judged_command(
+        self, tool: str, arguments: Mapping[str, Any], places: tuple[Path, Path], book: RuleBook
+    ) -> Decision:
+        command = str(arguments["command"])
+        workspace, folder = places
+        site = Site(workspace, (folder,), self._about.user_home, self._guard)
+        wanted: Reach = arguments["reach"] if arguments.get("reach") in ("network", "machine") else "workspace"
+        found = judge_command(command, site, book)
+        hidden = spoof(command)
+        if hidden:
+            found = Judgement(Finding(max(Level.UNCLEAR, found.finding.level), hidden), found.paths)
+        finding = self._reached(found.finding, wanted, command, site)
+        tool_rule = book.for_tool(tool)
+        if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
+            finding = max(
+                finding,
+                Finding(Level.FORBID if tool_rule[0] == "forbid" else Level.ASK, "your rules say so"),
+                key=lambda one: one.level,
+            )
+        reach = farthest((wanted, finding.reach))
+        shape = f"{tool} in {folder} ({reach}): {command}"
+        return self._decided(
+            finding,
+            Decision(
+                "allow" if self._is_free(finding, command, site) else "ask",
+                command_summary(command, folder),
+                self._because(finding),
+                reach,
+                shape,
+                binding(Judged(tool, arguments, str(folder), reach, existing(found.paths)), self._about.environment),
+            ),
+            book,
+        )
+
+    def _reached(self, finding: Finding, wanted: Reach, command: str, site: Site) -> Finding:
+        """What it means that the model asks for more than the workspace."""
+        if finding.level >= Level.ASK or wanted == "workspace":
+            return finding
+        if (
+            wanted == finding.reach
+            or (wanted == "network" and finding.level == Level.READ)
+            or only_reads(command, site)
+        ):
+            return finding
+        words = {"network": "it asks for the network", "machine": "it asks to run outside the sandbox"}
+        return asks(words[wanted], wanted)
+
+    def _is_free(self, finding: Finding, command: str, site: Site) -> bool:
+        """Whether a command may run unasked."""
+        if finding.level >= Level.UNCLEAR:
+            return False
+        careful = self._about.strict or bool(self._rules.problem)
+        if not careful:
+            if self._mode == "full":
+                return True
+            if self._about.sandboxed:
+                return finding.level <= Level.WORK
+        if self._about.sandboxed and finding.level == Level.READ:
+            return True
+        return finding.level <= Level.WORK and (finding.reason == BY_RULE or only_reads(command, site))
+
+    def _because(self, finding: Finding) -> str:
+        reason = finding.reason if finding.reason != BY_RULE else ""
+        if not reason:
+            reason = _NO_SANDBOX if not self._about.sandboxed else _ONLY_READS.reason
+        return shown(f"{reason}. {self.warning}" if self.warning else reason)
+
+    def _decided(self, finding: Finding, decision: Decision, book: RuleBook) -> Decision:
+        if finding.level == Level.FORBID:
+            return msgspec.structs.replace(decision, verdict="forbid")
+        if decision.verdict == "allow":
+            return msgspec.structs.replace(decision, summary="", reason="")
+        if finding.level == Level.UNCLEAR:
+            return decision  # what it does is decided when it runs, so no old answer fits
+        return self._remembered(decision, book)
+
+    def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
+        if decision.verdict == "ask" and decision.shape and decision.shape in book.remembered:
+            return msgspec.structs.replace(decision, verdict="allow")
+        return decision
+
+    def _other(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, book: RuleBook) -> Decision:
+        """A tool that is no terminal."""
+        paths = tool.paths(arguments, cwd)
+        by_tool = book.for_tool(tool.spec.name) or book.for_paths(paths, self._about.user_home)
+        bound = binding(Judged(tool.spec.name, arguments, str(cwd), "workspace", paths), self._about.environment)
+        if by_tool is not None and by_tool[0] in ("forbid", "ask"):
+            verdict: Literal["forbid", "ask"] = "forbid" if by_tool[0] == "forbid" else "ask"
+            return Decision(verdict, change_summary(tool, arguments, paths), "your rules say so", binding=bound)
+        decide = {"read": self._reading, "files": self._writing, "network": self._looking_up, "other": self._doing}[
+            tool.effect
+        ]
+        decision = decide(tool, arguments, cwd, paths)
+        if decision.verdict == "ask" and by_tool is not None:
+            decision = Decision("allow", reach=decision.reach)
+        return msgspec.structs.replace(decision, binding=bound)
+
+    def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+        del arguments, cwd
+        reason = self._guard.secret(paths)
+        if not reason:
+            return Decision("allow")
+        return Decision("ask", reading_summary(tool, paths), shown(reason), shape=f"{tool.spec.name} {_listed(paths)}")
+
+    def _writing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+        reason = self._guard.carrying(paths, cwd) if paths else "it does not say which file it changes"
+        if not reason and self._mode != "ask" and not self._rules.problem:
+            return Decision("allow")
+        # Of a file that carries policy or persistence only the same change again is the same thing.
+        shape = "" if reason else f"{tool.spec.name} {_listed(paths)}"
+        return Decision(
+            "ask", change_summary(tool, arguments, paths), shown(reason or "it changes a file"), shape=shape
+        )
+
+    def _looking_up(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+        del cwd, paths
+        hosts = [host_of(value) for value in arguments.values() if isinstance(value, str)]
+        rules = [self._rules.current().for_host(host) for host in hosts if host]
+        titles = {found[0] for found in rules if found is not None}
+        if "forbid" in titles:
+            return Decision("forbid", call_summary(tool, arguments), "your rules forbid this host", "network")
+        careful = self._about.strict or bool(self._rules.problem)
+        if "ask" in titles or (careful and not titles):
+            return Decision(
+                "ask", call_summary(tool, arguments), "it uses the network", "network", shape=_exactly(tool, arguments)
+            )
+        return Decision("allow", reach="network")
+
+    def _doing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+        del cwd, paths
+        careful = self._about.strict or bool(self._rules.problem)
+        code = arguments.get("code")
+        if tool.spec.name == "run_python" and isinstance(code, str):
+            finding = judge_code("python", code)
+            free = finding.level <= Level.WORK and self._about.sandboxed
+            if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+                return Decision("allow")
+            reason = finding.reason or _NO_SANDBOX
+            return Decision(
+                "ask", shown(f"run_python:\n{code}"), shown(reason), finding.reach, _exactly(tool, arguments)
+            )
+        if self._mode == "full" and not careful:
+            return Decision("allow")
+        return Decision(
+            "ask", call_summary(tool, arguments), "it may change something", shape=_exactly(tool, arguments)
+        )
+
+
+def _exactly(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    return f"{tool.spec.name} {msgspec.json.encode(arguments, order='deterministic').decode()}"
+
+
+def _listed(paths: tuple[Path, ...]) -> str:
+    return " -> ".join(str(path) for path in paths)
+
+
+__all__ = ["NAME", "ApprovalPolicy", "Circumstances", "Mode"]

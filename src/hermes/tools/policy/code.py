@@ -1,0 +1,173 @@
+"""Code given on the command line or as input to an interpreter: what it can do, by the names it uses.
+
+Python is parsed. Of other languages the names and quoted words are looked at: what can run programs, reach the
+network, delete files or evaluate text is asked about.
+"""
+
+import ast
+import re
+import warnings
+
+from hermes.tools.policy.effects import KINDS, WORK, Finding, asks, unclear
+
+_DELETES = frozenset(
+    (
+        *(
+            "rmtree",
+            "unlink",
+            "rmdir",
+            "removedirs",
+            "remove_tree",
+            "rmSync",
+            "unlinkSync",
+            "rmdirSync",
+            "rm_rf",
+            "rm_r",
+        ),
+        *(
+            "remove_dir_all",
+            "remove_file",
+            "RemoveAll",
+            "truncate",
+            "ftruncate",
+            "delete_file",
+            "removeSync",
+            "emptyDir",
+        ),
+        *("emptyDirSync", "remove_entry_secure", "File.delete", "FileUtils", "deleteFile", "send2trash"),
+    )
+)
+_RUNS = frozenset(
+    (
+        *("system", "popen", "Popen", "subprocess", "exec", "execv", "execve", "execvp", "execl", "execlp", "spawn"),
+        *("spawnv", "spawnl", "posix_spawn", "check_output", "check_call", "getoutput", "getstatusoutput", "pty"),
+        *("child_process", "execSync", "spawnSync", "execFile", "execFileSync", "fork", "forkpty", "shell_exec"),
+        *("passthru", "proc_open", "pcntl_exec", "qx", "startfile", "ctypes", "cffi", "os.exec", "IO.popen", "Open3"),
+        *("create_subprocess_shell", "create_subprocess_exec", "ProcessBuilder", "sh", "pexpect", "invoke", "fabric"),
+    )
+)
+_EVALUATES = frozenset(
+    (
+        *("eval", "exec", "compile", "__import__", "importlib", "import_module", "getattr", "globals", "__builtins__"),
+        *("builtins", "marshal", "pickle", "runpy", "__subclasses__", "codecs", "Function", "instance_eval", "vm"),
+        *("b64decode", "fromhex", "unhexlify", "atob", "base64_decode", "decode64", "load_string", "setattr", "vars"),
+    )
+)
+_REACHES = frozenset(
+    (
+        *(
+            "socket",
+            "urllib",
+            "urllib2",
+            "urlopen",
+            "requests",
+            "httpx",
+            "aiohttp",
+            "http",
+            "https",
+            "ftplib",
+            "smtplib",
+        ),
+        *("telnetlib", "paramiko", "xmlrpc", "fetch", "XMLHttpRequest", "net", "dgram", "tls", "Net", "TCPSocket"),
+        *("TCPServer", "UDPSocket", "open_uri", "IO::Socket", "LWP", "fsockopen", "curl_exec", "curl_init", "axios"),
+        *("websocket", "websockets", "boto3", "asyncssh", "Socket", "URI", "file_get_contents", "imaplib", "poplib"),
+    )
+)
+_HARMS = frozenset(
+    (
+        *("kill", "killpg", "chmod", "chown", "setuid", "setgid", "chroot", "reboot", "mount", "umount", "lchown"),
+        *("symlink", "link", "rename", "renames", "move", "utime", "mknod", "fchmod", "environ", "putenv", "getpass"),
+        *("keyring", "terminate", "SIGKILL", "ptrace", "mmap", "atexit", "renameSync", "chmodSync", "chownSync"),
+    )
+)
+_BENIGN_HARMS = frozenset(("environ", "rename", "move", "link", "symlink", "chmod", "terminate"))
+_REASONS = (
+    (_EVALUATES, unclear("the code it runs is put together while it runs")),
+    (_RUNS, asks("the code it runs starts other programs")),
+    (_DELETES, asks("the code it runs deletes or empties files")),
+    (_REACHES, asks("the code it runs uses the network", "network")),
+    (_HARMS, asks("the code it runs changes processes, rights or files")),
+)
+_HARMLESS_CALLS = frozenset(("re.compile", "os.environ.get", "sys.exit", "os.getpid"))
+_WRITING = re.compile(r"[wax+]")
+
+
+def judge_code(language: str, code: str) -> Finding:
+    """What inline code does."""
+    return _python(code) if language == "python" else _other(code)
+
+
+def _python(code: str) -> Finding:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return unclear("the code it runs can't be understood")
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        names |= _names_of(node)
+    return _judged(names, _texts(tree))
+
+
+def _names_of(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {part for alias in node.names for part in alias.name.split(".")}
+    if isinstance(node, ast.ImportFrom):
+        return {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+    if isinstance(node, ast.Attribute):
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        whole = f"{owner}.{node.attr}"
+        if whole in _HARMLESS_CALLS or (node.attr in ("remove", "compile", "system", "environ") and owner != "os"):
+            return {"system"} if node.attr == "system" and owner != "platform" else set()
+        if whole in ("os.remove", "os.replace", "shutil.move"):
+            return {"unlink"}
+        return {node.attr}
+    if isinstance(node, ast.Name):
+        return {node.id}
+    return set()
+
+
+def _texts(tree: ast.AST) -> list[str]:
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _other(code: str) -> Finding:
+    names = set(re.findall(r"[A-Za-z_]\w*(?:::\w+)?", code))
+    texts = [first or second for first, second in re.findall(r"'([^'\n]*)'|\"([^\"\n]*)\"", code)]
+    if "`" in code and not re.search(r"`[^`]*\$\{", code) and re.search(r"`[a-z./]+ [^`]*`", code):
+        names.add("qx")
+    if re.search(r"\bFile\.(delete|unlink)|\bDir\.(rmdir|unlink)|\bfs\.(rm|unlink)\b|\bos\.(remove|execute)\b", code):
+        names.add("unlink")
+    if re.search(r"\bio\.popen\b|\bopen\s*\(?\s*[\"']\s*\||\|\s*[\"']\s*\)|%x[({\[]", code):
+        names.add("system")
+    if re.search(r"\bunlink\b|\bfork\b", code):
+        names.add("unlink")
+    return _judged(names - {"link", "move", "http", "https", "net"}, texts)
+
+
+def _judged(names: set[str], texts: list[str]) -> Finding:
+    for table, finding in _REASONS:
+        if names & table - _BENIGN_HARMS:
+            return finding
+    for text in texts:
+        if re.search(
+            r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg", text
+        ):
+            return KINDS["secrets"]
+        if re.match(
+            r"(~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero))",
+            text,
+        ):
+            if names & {
+                "open",
+                "write_text",
+                "write_bytes",
+                "writeFileSync",
+                "writeFile",
+                "copy",
+                "copyfile",
+                "copytree",
+            }:
+                return asks("the code it runs works on files outside the workspace", "machine")
+    return WORK

@@ -1,0 +1,110 @@
+"""What a command does, in levels, and the sentence a person reads for each kind of effect."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+import msgspec
+
+from hermes.schema.events import Reach
+
+
+class Level(IntEnum):
+    """How much a person has to do with it."""
+
+    READ = 0
+    """It changes nothing."""
+    WORK = 1
+    """It changes only what is in the workspace, as work does: builds, tests, edits."""
+    ASK = 2
+    UNCLEAR = 3
+    """What it does can't be told before it runs."""
+    FORBID = 4
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing a command does."""
+
+    level: Level
+    reason: str = ""
+    reach: Reach = "workspace"
+    """How far it has to reach to do it."""
+
+
+READ = Finding(Level.READ)
+LOOKS_UP = Finding(Level.READ, reach="network")
+"""It only reads, but over the network (this machine's own services included)."""
+WORK = Finding(Level.WORK)
+
+
+def asks(reason: str, reach: Reach = "workspace") -> Finding:
+    """A person decides."""
+    return Finding(Level.ASK, reason, reach)
+
+
+def unclear(reason: str) -> Finding:
+    """It can't be told what happens."""
+    return Finding(Level.UNCLEAR, reason)
+
+
+def forbidden(reason: str) -> Finding:
+    """Never, in no mode."""
+    return Finding(Level.FORBID, reason)
+
+
+_FAR: dict[Reach, int] = {"workspace": 0, "network": 1, "machine": 2}
+
+
+def farthest(reaches: Iterable[Reach]) -> Reach:
+    """The widest of several reaches."""
+    return max(reaches, key=_FAR.__getitem__, default="workspace")
+
+
+def worst(findings: Iterable[Finding]) -> Finding:
+    """All of them as one: the highest level with its first reason, the widest reach of that level.
+
+    What only reads keeps its network only if nothing beside it does more: else work would get the network unasked.
+    """
+    found = list(findings)
+    top = max((one.level for one in found), default=Level.READ)
+    same = [one for one in found if one.level == top]
+    reach = farthest(one.reach for one in same)
+    reason = next((one.reason for one in same if one.reason), "")
+    return Finding(top, reason, reach)
+
+
+KINDS: dict[str, Finding] = {
+    "read": READ,
+    "lookup": LOOKS_UP,
+    "work": WORK,
+    "network": asks("it uses the network", "network"),
+    "sends": asks("it sends data to another machine", "network"),
+    "remote": asks("it works on another machine", "network"),
+    "packages": asks("it installs or removes packages, which run code of others", "network"),
+    "system": asks("it changes this machine outside the workspace", "machine"),
+    "publishes": asks("it publishes or deploys something", "network"),
+    "cloud": asks("it works on a cloud account or a cluster", "network"),
+    "containers": asks("it controls containers, which reach the whole machine", "machine"),
+    "services": asks("it controls services of this machine", "machine"),
+    "privilege": asks("it runs with the rights of another user", "machine"),
+    "accounts": asks("it changes users, passwords or rights of this machine", "machine"),
+    "security": asks("it weakens the protection of this machine", "machine"),
+    "persistence": asks("it sets up something that runs later by itself", "machine"),
+    "processes": asks("it stops programs that are running", "machine"),
+    "devices": asks("it works on disks or devices", "machine"),
+    "database": asks("it works on a database server", "network"),
+    "destroys": asks("it destroys work that may not be possible to bring back"),
+    "secrets": asks("it reads or changes passwords, keys or tokens", "machine"),
+    "history": asks("it removes traces of what was done", "machine"),
+    "listens": asks("it opens a port that others can connect to", "network"),
+    "spies": asks("it watches what other programs or people do", "machine"),
+    "editor": asks("it opens an editor, which can run anything", "workspace"),
+    "runs": asks("it makes another program run something that can't be seen here"),
+    "session": asks("it controls terminals, windows or the desktop", "machine"),
+    "rewrites": asks("it rewrites history or throws work away"),
+    "environment": asks("it changes what later commands mean"),
+    "mail": asks("it sends a message to somebody", "network"),
+    "miner": asks("it uses this machine for somebody else", "network"),
+    "power": forbidden("it stops the machine or everything on it"),
+    "unknown": asks("it is not known what this program does"),
+}
+"""The kinds of effect that the catalogue of programs names."""

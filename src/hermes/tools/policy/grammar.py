@@ -1,0 +1,354 @@
+"""A shell command as the commands it is made of. Parsed whole, with the bash grammar; nothing is matched as text.
+
+What the shell would still put in (variables, substitutions) is not guessed: a word is known, a pattern, or unknown.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
+
+MAX_TEXT = 30_000
+MAX_COMMANDS = 300
+_MAX_DEPTH = 60
+_SPLIT_WORD = re.compile(r"[^\s\\]\\\n[^\s\\]")
+"""A word continued on the next line: the grammar would see two words where bash sees one."""
+
+Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
+Operator: TypeAlias = Literal["<", ">", ">>"]
+
+
+class Unreadable(Exception):
+    """The command can't be understood; the text says why."""
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """A file that is read, written or appended to."""
+
+    operator: Operator
+    target: Word
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One simple command: its words, what is assigned before it, its files, and what it gets as input."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    given: Word | None = None
+    """Text it gets as input: a here-document or here-string."""
+    upstream: tuple["Command", ...] = ()
+    """What feeds its input in a pipeline, the nearest last."""
+
+
+class Script(msgspec.Struct, frozen=True):
+    """Everything a text would run, wherever in it that stands."""
+
+    commands: tuple[Command, ...]
+    functions: frozenset[str] = frozenset()
+    bomb: bool = False
+    """A function starts itself more than once, or beside itself."""
+
+
+def read_script(text: str, variables: Mapping[str, str]) -> Script:
+    """Takes a command apart. `variables` are those whose values are certain. Raises Unreadable."""
+    if len(text) > MAX_TEXT:
+        raise Unreadable("it is too long to be read whole")
+    if _SPLIT_WORD.search(text):
+        raise Unreadable("a word in it is broken over two lines")
+    root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
+    if root.has_error:
+        raise Unreadable("it is not a shell command that can be understood")
+    reader = _Reader(dict(variables))
+    reader.walk(root, ())
+    return Script(tuple(reader.commands), frozenset(reader.functions), reader.bomb)
+
+
+def _make_parser() -> Callable[[], Any]:
+    made: list[Any] = []
+
+    def parser() -> Any:
+        if not made:
+            import tree_sitter
+            import tree_sitter_bash
+
+            made.append(tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())))
+        return made[0]
+
+    return parser
+
+
+_parser = _make_parser()
+
+
+class _Reader:
+    """Walks the tree once and collects the commands in order."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self.variables = variables
+        self.commands: list[Command] = []
+        self.functions: set[str] = set()
+        self.bomb = False
+        self._depth = 0
+        self._certain = True
+        """Whether what is read now surely runs, in this shell: only then is an assignment believed."""
+
+    def walk(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        """Collects what runs at `node` and below; `upstream` feeds its input."""
+        self._depth += 1
+        if self._depth > _MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
+            raise Unreadable("it is nested too deeply, or too long")
+        visit = getattr(self, f"visit_{node.type}", None)
+        if visit is not None:
+            visit(node, upstream)
+        else:
+            self._others(node, upstream)
+        self._depth -= 1
+
+    def _others(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        certain = self._certain
+        if node.type not in ("program", "list"):
+            self._certain = False
+        for child in node.children:
+            if child.type == "||":
+                self._certain = False
+            if child.is_named:
+                self.walk(child, upstream)
+        self._certain = certain
+
+    def visit_comment(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        pass
+
+    def visit_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        self._add(node, (), None, upstream)
+
+    def _add(
+        self, node: Node | None, outer: tuple[Redirect, ...], given: Word | None, upstream: tuple[Command, ...]
+    ) -> None:
+        words: list[Word] = []
+        assignments: list[tuple[str, Word]] = []
+        redirects = list(outer)
+        end = node.start_byte if node is not None else 0
+        for child in node.children if node is not None else ():
+            if words and child.start_byte == end and child.type != "herestring_redirect":
+                words[-1] = Word(words[-1].text, known=False)  # one word for bash, two for the grammar
+            words += _lost(node, end, child.start_byte)
+            end = child.end_byte
+            if child.type == "variable_assignment":
+                assignments.append(self._assigned(child, believe=False))
+            elif child.type == "file_redirect":
+                redirects += self._file(child)
+            elif child.type == "herestring_redirect":
+                given = self.word(child.named_children[-1])
+            elif child.is_named:
+                words += braced(self.word(child.named_children[0] if child.type == "command_name" else child))
+        if node is not None:
+            words += _lost(node, end, node.end_byte)
+        self.commands.append(Command(tuple(words), tuple(assignments), tuple(redirects), given, upstream))
+
+    def visit_command_substitution(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        if node.text.startswith(b"`") and b"\\`" in node.text:
+            raise Unreadable("it has backticks within backticks")
+        self._others(node, upstream)
+
+    def visit_variable_assignment(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        name, value = self._assigned(node, believe=self._certain)
+        self.commands.append(Command((), ((name, value),), upstream=upstream))
+
+    def _assigned(self, node: Node, *, believe: bool) -> tuple[str, Word]:
+        target = node.child_by_field_name("name")
+        name = _text(target)
+        value = node.child_by_field_name("value")
+        word = self.word(value) if value is not None else Word("")
+        appended = any(child.type == "+=" for child in node.children)
+        if believe and word.known and not word.pattern and not appended and name not in self.variables:
+            self.variables[name] = word.text
+        elif name in self.variables:
+            self.variables.pop(name)  # more than one value: not certain any more
+            self._certain = False
+        return name, word
+
+    def visit_declaration_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        words = [Word(_text(node.children[0]))]
+        assignments: list[tuple[str, Word]] = []
+        for child in node.children[1:]:
+            if child.type == "variable_assignment":
+                assignments.append(self._assigned(child, believe=self._certain))
+            elif child.is_named:
+                words.append(self.word(child))
+        self.commands.append(Command(tuple(words), tuple(assignments), upstream=upstream))
+
+    def visit_unset_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        words = [Word(_text(node.children[0])), *(self.word(child) for child in node.named_children)]
+        for word in words[1:]:
+            self.variables.pop(word.text, None)
+        self.commands.append(Command(tuple(words), upstream=upstream))
+
+    def visit_for_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        variable = node.child_by_field_name("variable")
+        if variable is not None:
+            self.variables.pop(_text(variable), None)
+        self._others(node, upstream)
+
+    def visit_function_definition(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        name = _text(node.child_by_field_name("name"))
+        self.functions.add(name)
+        before = len(self.commands)
+        self._others(node, upstream)
+        own = sum(bool(one.words) and one.words[0].text == name for one in self.commands[before:])
+        piped = any(one.upstream for one in self.commands[before:] if one.words and one.words[0].text == name)
+        beside = any(child.type == "&" for child in _below(node))
+        self.bomb = self.bomb or own > 1 or (own > 0 and (piped or beside))
+
+    def visit_pipeline(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        certain, self._certain = self._certain, False
+        fed = upstream
+        for child in node.named_children:
+            before = len(self.commands)
+            self.walk(child, fed)
+            fed = (*fed, *(one for one in self.commands[before:] if one.words))
+        self._certain = certain
+
+    def visit_redirected_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        body = node.child_by_field_name("body")
+        redirects: list[Redirect] = []
+        given: Word | None = None
+        rest: list[Node] = []
+        for child in node.children_by_field_name("redirect"):
+            if child.type == "file_redirect":
+                redirects += self._file(child)
+            elif child.type == "herestring_redirect":
+                given = self.word(child.named_children[-1])
+            else:
+                given = self._heredoc(child, redirects, rest)
+        _require_nothing_lost(node)
+        before = len(self.commands)
+        if body is None or body.type == "command":
+            self._add(body, tuple(redirects), given, upstream)
+        else:
+            self.walk(body, upstream)
+            self._spread(before, tuple(redirects), given)
+        fed = (*upstream, *self.commands[before:])
+        for child in rest:
+            self.walk(child, fed if child.type == "pipeline" else upstream)
+
+    def _spread(self, before: int, redirects: tuple[Redirect, ...], given: Word | None) -> None:
+        """Files and input of a group count for every command in it."""
+        for place in range(before, len(self.commands)):
+            one = self.commands[place]
+            self.commands[place] = msgspec.structs.replace(
+                one, redirects=one.redirects + redirects, given=one.given or given
+            )
+
+    def _heredoc(self, node: Node, redirects: list[Redirect], rest: list[Node]) -> Word:
+        """The text of a here-document; what stands behind it on its first line is put into `redirects` and `rest`."""
+        quoted, body = False, Word("")
+        for child in node.named_children:
+            if child.type == "heredoc_start":
+                quoted = any(sign in _text(child) for sign in "'\"\\")
+            elif child.type == "heredoc_body":
+                inner = [] if quoted else [one for one in child.named_children if one.type != "heredoc_content"]
+                body = Word(_text(child), known=not inner)
+                for one in inner:
+                    self.walk(one, ())
+            elif child.type == "file_redirect":
+                redirects += self._file(child)
+            elif child.type != "heredoc_end":
+                rest.append(child)
+        return body
+
+    def _file(self, node: Node) -> list[Redirect]:
+        """The files of a redirection; descriptors are none."""
+        found: list[Redirect] = []
+        signs = [child.type for child in node.children if not child.is_named]
+        sign = next((one for one in signs if "<" in one or ">" in one), ">")
+        for child in node.children_by_field_name("destination"):
+            word = self.word(child)
+            if sign in (">&", "<&", ">&-", "<&-") and re.fullmatch(r"\d+-?|-", word.text):
+                continue
+            found.append(Redirect("<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word))
+        return found
+
+    def word(self, node: Node) -> Word:
+        """What a node says as a word. Commands inside substitutions are collected."""
+        kind = node.type
+        if kind in ("word", "number", "variable_name", "regex", "test_operator"):
+            return backslashed(_text(node))
+        if kind == "raw_string":
+            return Word(_text(node)[1:-1], tilde=False)
+        if kind == "ansi_c_string":
+            return escaped(_text(node)[2:-1])
+        if kind == "string":
+            return self._string(node)
+        if kind == "concatenation":
+            return joined([self.word(child) for child in node.children])
+        if kind == "simple_expansion":
+            return self._variable(node, quoted=False)
+        if kind == "expansion" and len(node.named_children) == 1 and re.fullmatch(r"\$\{\w+\}", _text(node)):
+            return self._variable(node, quoted=False)
+        certain, self._certain = self._certain, False
+        for child in node.named_children:
+            self.walk(child, ())
+        self._certain = certain
+        if kind in ("arithmetic_expansion", "special_variable_name"):
+            return Word("0", known=False)
+        return Word(_text(node), known=False)
+
+    def _variable(self, node: Node, *, quoted: bool) -> Word:
+        value = self.variables.get(_text(node).strip("${}"))
+        if value is None or (not quoted and re.search(r"[\s*?\[]", value)):
+            return Word(_text(node), known=False)
+        return Word(value, tilde=False)
+
+    def _string(self, node: Node) -> Word:
+        """A word in double quotes. Blanks between expansions belong to it, though the grammar has no node for them."""
+        parts: list[Word] = []
+        end = node.start_byte + 1
+        for child in node.children:
+            if child.type == '"':
+                continue
+            if child.start_byte > end:
+                parts.append(Word(_between(node, end, child.start_byte)))
+            end = child.end_byte
+            if child.type == "string_content":
+                parts.append(Word(re.sub(r'\\(["$`\\\n])', lambda sign: sign[1].strip("\n"), _text(child))))
+            elif child.type in ("simple_expansion", "expansion"):
+                plain = re.fullmatch(r"\$\w+|\$\{\w+\}", _text(child))
+                parts.append(self._variable(child, quoted=True) if plain else self.word(child))
+            else:
+                parts.append(self.word(child) if child.is_named else Word(_text(child)))
+        if node.end_byte - 1 > end:
+            parts.append(Word(_between(node, end, node.end_byte - 1)))
+        whole = joined(parts)
+        return Word(whole.text, known=whole.known, tilde=False)
+
+
+def _text(node: Node) -> str:
+    return node.text.decode("utf-8", "surrogatepass")
+
+
+def _between(node: Node, start: int, end: int) -> str:
+    return node.text[start - node.start_byte : end - node.start_byte].decode("utf-8", "replace")
+
+
+def _lost(node: Node, start: int, end: int) -> Iterator[Word]:
+    """Words between two children that the grammar has dropped, such as a lone dash before a here-document."""
+    for text in _between(node, start, end).replace("\\\n", " ").split():
+        yield Word(text, known=bool(re.fullmatch(r"-", text)))
+
+
+def _require_nothing_lost(node: Node) -> None:
+    end = node.start_byte
+    for child in node.children:
+        if _between(node, end, child.start_byte).replace("\\\n", " ").strip() not in ("", "-"):
+            raise Unreadable("a part of it can't be understood")
+        end = child.end_byte
+
+
+def _below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from _below(child)

@@ -1,0 +1,204 @@
+"""Reads and changes `policy.yaml`: apart from the settings, for this user only, in one step, with comments kept."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.settings.atomic import locked, replace
+from hermes.settings.load import read_text
+from hermes.settings.parse import Problem
+from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
+from hermes.tools.policy.rules import VERSION, RuleBook
+
+NAME = "policy.yaml"
+_HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
+_AT = re.compile(r" - at `\$\.?(.*)`$")
+
+
+class RuleFile:
+    """The rules on disk. They are read again when the file has changed."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / NAME
+        self._seen: tuple[int, ...] | None = None
+        self._book = RuleBook()
+        self._problem: Problem | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why the file can't be used; empty when it can. While it can't, nothing is allowed by rule."""
+        self.current()
+        return self._problem.render(NAME) if self._problem else ""
+
+    def current(self) -> RuleBook:
+        """The rules as they are now; none when the file can't be used."""
+        seen = self._look()
+        if seen != self._seen:
+            self._book, self._problem = self._read()
+            self._seen = seen
+        return self._book
+
+    def remember(self, shape: str) -> None:
+        """Adds a remembered answer. Raises SettingsError if the file can't be used or written."""
+        self._change(lambda text, book: text if shape in book.remembered else _with_item(text, shape), [shape])
+
+    def forget(self, shapes: tuple[str, ...]) -> None:
+        """Takes remembered answers away."""
+        self._change(lambda text, book: _without_items(text, shapes), [])
+
+    def _change(self, edit, expected: list[str]) -> None:  # noqa: ANN001 - (text, book) -> text
+        with locked(self.path) as target:
+            text = read_text(target) or ""
+            book, problem = parse_rules(text)
+            if problem:
+                raise SettingsError(
+                    f"{target} can't be changed: {problem.render(NAME)}.",
+                    hint="Nothing was changed. Correct that line first.",
+                )
+            changed = edit(text or _HEAD, book)
+            after, problem = parse_rules(changed)
+            if problem or not set(expected) <= set(after.remembered):
+                raise SettingsError(
+                    f"{target} can't be changed by Hermes.", hint="Nothing was changed. Edit it yourself."
+                )
+            if changed != text:
+                replace(target, changed, mode=0o600)
+
+    def _look(self) -> tuple[int, ...]:
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            return (error.errno or -1,)
+        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid)
+
+    def _read(self) -> tuple[RuleBook, Problem | None]:
+        try:
+            text = read_text(self.path)
+        except SettingsError as error:
+            return RuleBook(), Problem(0, "", error.message)
+        if text is None:
+            return RuleBook(), None
+        problem = self._exposed()
+        return (RuleBook(), problem) if problem else parse_rules(text)
+
+    def _exposed(self) -> Problem | None:
+        """Rules that others can write are not the user's rules."""
+        try:
+            found = os.stat(self.path)
+        except OSError as error:
+            return Problem(0, "", str(error.strerror or error).lower())
+        if found.st_mode & 0o022:
+            return Problem(0, "", "others can write it", f"run: chmod 600 '{self.path}'")
+        return None
+
+
+def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
+    """The rules in a text, or the first thing that is wrong with it, with its line."""
+    deep = too_deep(text)
+    if deep:
+        return RuleBook(), Problem(deep, "", TOO_DEEP)
+    try:
+        data = parse_yaml(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
+        return RuleBook(), Problem(int(place[1]) if place else 0, "", str(error)[: place.start() if place else None])
+    repeated = _repeated(text)
+    if repeated:
+        return RuleBook(), repeated
+    try:
+        book = msgspec.convert({} if data is None else _filled(data), RuleBook)
+    except msgspec.ValidationError as error:
+        return RuleBook(), _located(str(error), text)
+    if book.version != VERSION:
+        return RuleBook(), Problem(
+            _line_of(text, "version"), "version", f"{book.version} is not known here", "update Hermes"
+        )
+    return book, None
+
+
+def _filled(data: object) -> object:
+    """Without lists whose lines are all commented out."""
+    return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+def _repeated(text: str) -> Problem | None:
+    """A list that is there twice: one of them would be lost."""
+    seen: set[str] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        key = re.match(r"['\"]?(\w+)['\"]?\s*:", line)
+        if key and key[1] in seen:
+            return Problem(number, key[1], "is there twice", "put both lists into one")
+        if key:
+            seen.add(key[1])
+    return None
+
+
+def _located(what: str, text: str) -> Problem:
+    place = _AT.search(what)
+    path = place[1] if place else ""
+    top = re.match(r"\w+", path)
+    item = re.search(r"\[(\d+)\]", path)
+    unknown = re.search(r"unknown field `(\w+)`", what)
+    line = _line_of(text, top[0] if top else unknown[1] if unknown else "", int(item[1]) + 1 if item else 0)
+    return Problem(line, path, what[: place.start()] if place else what)
+
+
+def _line_of(text: str, key: str, item: int = 0) -> int:
+    """The line of a top-level key, or of its n-th item."""
+    inside, count = 0, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if inside and re.match(r"\s*- ", line):
+            count += 1
+            if count == item:
+                return number
+        elif inside and re.match(r"\S", line) and not line.startswith("#"):
+            break
+        if key and re.match(rf"['\"]?{re.escape(key)}['\"]?\s*:", line):
+            inside = number
+            if not item:
+                return number
+    return inside or 1
+
+
+def _with_item(text: str, shape: str) -> str:
+    """The text with one more remembered answer, at the end of the list."""
+    item = f"  - {json.dumps(shape)}\n"
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    start = next((place for place, line in enumerate(lines) if re.match(r"['\"]?remembered['\"]?\s*:", line)), None)
+    if start is None:
+        return "".join([*lines, "remembered:\n", item])
+    if re.search(r":\s*(\[\s*\]|null|~)", lines[start]):
+        lines[start] = re.sub(r":\s*(\[\s*\]|null|~)", ":", lines[start], count=1)
+    end = start + 1
+    last = start
+    while end < len(lines) and not re.match(r"[^\s#-]", lines[end]):
+        if re.match(r"\s*- ", lines[end]):
+            last = end
+            item = f"{re.match(r' *', lines[end])[0]}- {json.dumps(shape)}\n"  # type: ignore[index]
+        end += 1
+    return "".join([*lines[: last + 1], item, *lines[last + 1 :]])
+
+
+def _without_items(text: str, shapes: tuple[str, ...]) -> str:
+    """The text without some remembered answers."""
+    lines = text.splitlines(keepends=True)
+    kept = [line for line in lines if not _is_item(line, shapes)]
+    return "".join(kept)
+
+
+def _is_item(line: str, shapes: tuple[str, ...]) -> bool:
+    found = re.match(r"\s*- (.*)$", line)
+    if not found:
+        return False
+    try:
+        return parse_yaml(found[1]) in shapes
+    except ValueError:
+        return False

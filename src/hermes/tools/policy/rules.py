@@ -1,0 +1,117 @@
+"""The user's rules and remembered answers, from `policy.yaml`. A file that can't be used can only tighten.
+
+    forbid:
+      - {program: docker, arguments: [push]}
+    ask:
+      - {path: ~/archive}
+    allow:
+      - {program: npm, arguments: [ci], reach: network}
+      - {tool: mcp.tracker.list_issues}
+    network:
+      - {host: api.example.com}
+    remembered:
+      - "terminal in /home/me/app (network): git fetch"
+
+Words are compared whole, from the first on; nothing is a pattern.
+"""
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.schema.events import Reach
+from hermes.tools.policy.words import Word
+
+VERSION = 1
+List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the user's. It names exactly one of: a program, a path, a tool, a host."""
+
+    program: str = ""
+    arguments: tuple[str, ...] = ()
+    path: str = ""
+    tool: str = ""
+    host: str = ""
+    reach: Reach = "workspace"
+
+    def __post_init__(self) -> None:
+        if sum(bool(value) for value in (self.program, self.path, self.tool, self.host)) != 1:
+            raise ValueError("a rule names one of: program, path, tool, host")
+        if self.arguments and not self.program:
+            raise ValueError("`arguments` belong to a program")
+
+    def describe(self) -> str:
+        """The rule in a few words."""
+        if self.program:
+            return " ".join((self.program, *self.arguments)) + (f" ({self.reach})" if self.reach != "workspace" else "")
+        return self.path or self.tool or self.host
+
+
+class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything in `policy.yaml`."""
+
+    version: int = VERSION
+    forbid: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    allow: tuple[Rule, ...] = ()
+    network: tuple[Rule, ...] = ()
+    remembered: tuple[str, ...] = ()
+
+    def for_program(self, name: str, words: tuple[Word, ...]) -> tuple[List, Rule] | None:
+        """The strictest rule about a program with its arguments."""
+        for title, rule in self._strictest():
+            if rule.program in (name, words[0].text) and rule.program and _begins(words[1:], rule.arguments):
+                return title, rule
+            if rule.host and title != "allow" and any(host_of(word.text) == rule.host for word in words[1:]):
+                if title != "network" or name in ("curl", "wget", "http", "https", "xh"):
+                    return title, rule
+        return None
+
+    def for_tool(self, name: str) -> tuple[List, Rule] | None:
+        """The strictest rule about a tool."""
+        return next(((title, rule) for title, rule in self._strictest() if rule.tool == name), None)
+
+    def for_host(self, host: str) -> tuple[List, Rule] | None:
+        """The strictest rule about a host."""
+        return next(((title, rule) for title, rule in self._strictest() if rule.host and rule.host == host), None)
+
+    def for_paths(self, paths: tuple[Path, ...], home: Path) -> tuple[List, Rule] | None:
+        """The strictest rule about files; an allowance must hold for all of them."""
+        for title, rule in self._strictest():
+            if not rule.path:
+                continue
+            place = Path(rule.path.replace("~", str(home), 1) if rule.path.startswith("~/") else rule.path)
+            inside = [place == path or place in path.parents for path in paths]
+            if paths and (all(inside) if title == "allow" else any(inside)):
+                return title, rule
+        return None
+
+    def _strictest(self) -> list[tuple[List, Rule]]:
+        lists: tuple[tuple[List, tuple[Rule, ...]], ...] = (
+            ("forbid", self.forbid),
+            ("ask", self.ask),
+            ("allow", self.allow),
+            ("network", self.network),
+        )
+        return [(title, rule) for title, rules in lists for rule in rules]
+
+
+def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
+    given = words[: len(wanted)]
+    return len(given) == len(wanted) and all(
+        word.plain and word.text == text for word, text in zip(given, wanted, strict=True)
+    )
+
+
+def host_of(text: str) -> str:
+    """The host of an address; empty if it is none."""
+    if "://" not in text:
+        return ""
+    try:
+        return urlsplit(text).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,76 @@
+"""What a person reads before they decide: the command whole, or the file and what would become of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.core.ports import Tool
+from hermes.errors import ToolFailed
+from hermes.tools.diff import edit_diff, text_diff
+from hermes.tools.edit import plan_edit
+from hermes.tools.escapes import shown
+
+_COMPARED = 400_000
+_SHOWN = 20_000
+
+
+def command_summary(command: str, folder: Path) -> str:
+    """A command, whole, with everything in it that could hide spelled out."""
+    return shown(f"Run in {folder}:\n{command}")
+
+
+def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """A call with its arguments."""
+    listed = "\n".join(f"  {name}: {value!s:.2000}" for name, value in arguments.items())
+    return shown(f"{tool.spec.name}\n{listed}")
+
+
+def reading_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
+    """Which file would be read."""
+    return shown(f"{tool.spec.name}: {_places(paths)}")
+
+
+def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...]) -> str:
+    """The file and what would become of it."""
+    if not paths:
+        return call_summary(tool, arguments)
+    before = _text(paths[-1])
+    content, old, new = (arguments.get(name) for name in ("content", "old_text", "new_text"))
+    if isinstance(content, str):
+        what = _new_content(before, content)
+    elif isinstance(old, str) and isinstance(new, str):
+        what = _new_part(before, old, new, replace_all=arguments.get("replace_all") is True)
+    else:
+        return call_summary(tool, arguments)
+    return shown(f"{tool.spec.name} {_places(paths)}\n{what[:_SHOWN]}")
+
+
+def _places(paths: tuple[Path, ...]) -> str:
+    """A path, and where it leads if it is a link."""
+    return " -> ".join(str(path) for path in paths)
+
+
+def _new_content(before: str | None, content: str) -> str:
+    size = f"{len(content.splitlines()):,} lines, {len(content.encode(errors='replace')):,} bytes"
+    if before is None:
+        return f"new content, {size}:\n{content}"
+    return f"replaced, {size}:\n{text_diff(before, content)}"
+
+
+def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> str:
+    if before is not None:
+        try:
+            return edit_diff(plan_edit(before, old, new, replace_all=replace_all))
+        except ToolFailed as error:
+            return f"(as the file is now, this would fail: {error.message})"
+    return "\n".join([*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))])
+
+
+def _text(path: Path) -> str | None:
+    """What is in the file now; None if that can't be compared."""
+    try:
+        if not path.is_file() or path.stat().st_size > _COMPARED:
+            return None
+        return path.read_bytes().decode()
+    except (OSError, ValueError):
+        return None
