@@ -17,6 +17,7 @@ from hermes.errors import HermesError, SessionBusy, UsageError
 from hermes.schema.event import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnEnded, TurnStarted
 from hermes.schema.messages import UserMessage
+from hermes.settings.load import environment
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 from hermes.tools.shadow import Outcome, Shadow, ShadowFailed, Shadows
@@ -177,6 +178,11 @@ class Rewind:
             if row.seq <= last:
                 history.add(row.seq, row.event, row.turn)
         return last, history
+
+
+def shadows_of(app: App) -> Shadows:
+    """Where this home keeps what turns change; for the agent that changes, and for whoever goes back."""
+    return Shadows(app.home.root, environment=environment(), user_home=Path.home(), clock=app.clock)
 
 
 def _quiet(rows: Sequence[Row]) -> int:

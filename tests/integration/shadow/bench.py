@@ -11,7 +11,7 @@ from hermes.testing import FakeClock
 from hermes.tools.shadow import Outcome, Shadow, ShadowKeeper, Shadows
 from hermes.tools.shadow.tree import Limits
 
-_PATH = os.environ.get("PATH", os.defpath)
+PATH = os.environ.get("PATH", os.defpath)
 
 
 class Bench:
@@ -23,7 +23,7 @@ class Bench:
         *,
         workspace: str = "work",
         home: str = "hermes",
-        path: str = _PATH,
+        path: str = PATH,
         limits: Limits | None = None,
     ) -> None:
         self.home = base / home

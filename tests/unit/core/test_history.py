@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 
 from hermes.core.history import History
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalRequested, Steered, ToolStarted, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    SessionRedone,
+    SessionUndone,
+    Steered,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 
 
@@ -99,3 +108,113 @@ def test_no_message_is_given_to_the_model_twice(events: list[Event]) -> None:
     history = _history(*events)
     users = [message for message in history.messages if isinstance(message, UserMessage)]
     assert len(users) + len(history.waiting) == sum(isinstance(event, UserMessage) for event in events)
+
+
+class _Log:
+    """Rows as a session writes them, turn by turn."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, Event, str]] = []
+        self._turns = 0
+
+    def add(self, event: Event, turn: str = "") -> int:
+        seq = self.rows[-1][0] + 1 if self.rows else 1
+        self.rows.append((seq, event, turn))
+        return seq
+
+    def turn(self, steps: list[str], *, ended: bool = True) -> int:
+        """A turn that answers what waits: `say`, `call`, `steer`, `queue` (for later), `allow`."""
+        self._turns += 1
+        name = f"turn{self._turns}"
+        waiting = tuple(_replayed(self.rows).waiting) or (self.add(UserMessage(text=name)),)
+        began = self.add(TurnStarted(inputs=waiting), name)
+        for number, step in enumerate(steps):
+            self._step(step, f"{name}.{number}", name)
+        if ended:
+            for result in _replayed(self.rows).unfinished("Stopped."):
+                self.add(result, name)
+            self.add(TurnEnded(reason="done"), name)
+        return began
+
+    def _step(self, step: str, text: str, turn: str) -> None:
+        if step == "say":
+            self.add(AssistantMessage(text=text), turn)
+        elif step == "steer":
+            self.add(Steered(inputs=(self.add(UserMessage(text=text, delivery="steer")),)), turn)
+        elif step == "queue":
+            self.add(UserMessage(text=text))
+        else:
+            self.add(AssistantMessage(tool_calls=_calls(text)), turn)
+            request = ApprovalRequested(call_id=text, name="echo", arguments="{}", summary="echo", shape=text)
+            self.add(request, turn)
+            if step == "allow":
+                self.add(ApprovalAnswered(call_id=text, answer="session"), turn)
+                self.add(ToolFinished(call_id=text, name="echo", text="done"), turn)
+
+
+def _replayed(rows: list[tuple[int, Event, str]]) -> History:
+    history = History()
+    for seq, event, turn in rows:
+        history.add(seq, event, turn)
+    return history
+
+
+def _view(history: History) -> tuple[object, ...]:
+    waiting = list(history.waiting.values())
+    return history.messages, waiting, history.allowed, history.turns, history.open_calls, history.open_turn
+
+
+_STEPS = st.lists(st.sampled_from(["say", "call", "steer", "queue", "allow"]), max_size=5)
+
+
+@given(st.lists(_STEPS, min_size=1, max_size=4), st.integers(1, 4), st.booleans())
+def test_after_an_undo_it_is_as_if_the_turns_had_never_been(turns: list[list[str]], back: int, crashed: bool) -> None:
+    log = _Log()
+    began = [log.turn(steps, ended=not (crashed and place == len(turns) - 1)) for place, steps in enumerate(turns)]
+    since = began[-min(back, len(began))]
+    before = [row for row in log.rows if row[0] < since]
+    inputs = next(event.inputs for seq, event, _ in log.rows if seq == since and isinstance(event, TurnStarted))
+    never = [row for row in before if row[0] not in inputs]
+    taken = {seq for _, event, _ in log.rows if isinstance(event, (TurnStarted, Steered)) for seq in event.inputs}
+    waits_on = [row for row in log.rows if row[0] > since and isinstance(row[1], UserMessage) and row[0] not in taken]
+    log.add(SessionUndone(since=since))
+    assert _view(_replayed(log.rows)) == _view(_replayed(never + waits_on))
+
+
+@given(st.lists(_STEPS, min_size=1, max_size=4), st.integers(1, 4))
+def test_a_redo_gives_back_what_the_undo_took(turns: list[list[str]], back: int) -> None:
+    log = _Log()
+    began = [log.turn(steps) for steps in turns]
+    before = _view(_replayed(log.rows))
+    undone = log.add(SessionUndone(since=began[-min(back, len(began))]))
+    assert _replayed(log.rows).redoable == undone
+    log.add(SessionRedone(undone=undone))
+    assert _view(_replayed(log.rows)) == before
+    assert _replayed(log.rows).redoable == 0
+
+
+def test_what_is_said_after_an_undo_can_not_be_mixed_with_what_was_taken_back() -> None:
+    log = _Log()
+    log.turn(["say"])
+    undone = log.add(SessionUndone(since=log.turn(["say"])))
+    log.turn(["say"])
+    messages = _replayed(log.rows).messages
+    log.add(SessionRedone(undone=undone))
+    assert _replayed(log.rows).messages == messages
+    assert [message.text for message in messages] == ["turn1", "turn1.0", "turn3", "turn3.0"]
+
+
+def test_an_undo_of_a_turn_that_is_not_there_changes_nothing() -> None:
+    log = _Log()
+    log.turn(["say"])
+    before = _view(_replayed(log.rows))
+    log.add(SessionUndone(since=77))
+    assert _view(_replayed(log.rows)) == before
+
+
+def test_nothing_of_a_turn_that_was_taken_back_waits_for_a_person() -> None:
+    log = _Log()
+    log.add(SessionUndone(since=log.turn(["call"], ended=False)))
+    history = _replayed(log.rows)
+    assert not history.asked_calls
+    assert not history.unfinished("It ran.")

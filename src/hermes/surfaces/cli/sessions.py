@@ -1,6 +1,7 @@
 """`hermes sessions`: its arguments, and which command they choose.
 
-What only reads is in `sessions_read`, what changes or moves sessions in `sessions_change`.
+What only reads is in `sessions_read`, what changes or moves sessions in `sessions_change`, what goes back in
+`sessions_back`.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
 from hermes.store.recovery import Recovery
 from hermes.surfaces.cli.parser import add_action
+from hermes.surfaces.cli.sessions_back import branch, configure_back, diff, redo, undo
 from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
 from hermes.surfaces.cli.sessions_read import BRING_IN, check, list_sessions, print_json, say_none_yet, search, show
 from hermes.surfaces.terminal.style import stderr_style
@@ -28,6 +30,8 @@ examples:
   hermes sessions search '"a phrase" -not'   ... these in a row, and not that one
   hermes sessions export last -o talk.jsonl  take one along
   hermes sessions prune --older-than 90d     delete what was not used for 90 days
+  hermes sessions diff last                  what its last turn changed in files
+  hermes sessions undo last                  take that turn back, files and all
 """
 
 
@@ -51,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     old.add_argument("--older-than", metavar="AGE", type=age, required=True, help="such as 90d, 12w, 1y or 36h")
     old.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     old.add_argument("--yes", action="store_true", help="don't ask")
+    configure_back(actions, _text, _positive)
     add_action(actions, "check", "look at every page, row and sequence of the session log")
 
 
@@ -91,7 +96,7 @@ def _tell(recovery: Recovery | None) -> None:
 
 def _nothing(args: argparse.Namespace) -> int:
     """What a command says where there is no session log; it does not make one."""
-    if args.action in {"show", "export", "rename", "delete"}:
+    if args.action in {"show", "export", "rename", "delete", "undo", "redo", "diff", "branch"}:
         raise SessionNotFound("there are no sessions yet", hint=BRING_IN)
     if getattr(args, "json", False):
         print_json({"sessions": []} if args.action == "list" else {"hits": []})
@@ -136,4 +141,8 @@ _ACTIONS: Mapping[str, Callable[[App, argparse.Namespace], int]] = {
     "rename": rename,
     "delete": delete,
     "prune": prune,
+    "undo": undo,
+    "redo": redo,
+    "diff": diff,
+    "branch": branch,
 }

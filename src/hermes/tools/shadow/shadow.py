@@ -19,7 +19,7 @@ from hermes.tools.shadow.difference import display, unified
 from hermes.tools.shadow.record import Begun, Ended, Line, Record, Touched, Tree, Unkept, Whole, append, read
 from hermes.tools.shadow.repository import Git, Repository, blob_id, find_git
 from hermes.tools.shadow.restore import Conflict, carry_out, plan
-from hermes.tools.shadow.state import read_state
+from hermes.tools.shadow.state import drop_draft, read_state
 from hermes.tools.shadow.tree import Limits, keep_trees
 
 
@@ -124,6 +124,8 @@ class Shadow:
                 record = read(self._file(turn))
                 if record is None:
                     continue
+                for path in record.touched:
+                    drop_draft(path)
                 found = self._sealed(git, record)
                 planned = plan(found, force=force)
                 paths = [change.path for change in planned.wanted]
