@@ -1,6 +1,7 @@
 """The browser tools with a real Chromium and real servers on loopback."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -212,6 +213,50 @@ async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
     async with driven(lambda asked: silent, tmp_path, Browser(timeout=2)) as (server, drive):
         with pytest.raises(ToolFailed, match="Timeout"):
             await drive("open", {"url": server.url})
+
+
+async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) -> None:
+    page = Page("<title>Loop</title><script>setTimeout(() => { while (true) {} }, 0)</script>")
+    async with driven(lambda asked: page, tmp_path, Browser(timeout=2)) as (server, drive):
+        with pytest.raises(ToolFailed, match=r"did not answer|Timeout"):
+            await drive("open", {"url": server.url})
+
+
+async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    async with driven(form, tmp_path, Browser(profile=str(profile))) as (server, drive):
+        await drive("open", {"url": server.url})
+        for process in users_of(profile):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        await gone(profile)
+        with pytest.raises(ToolFailed):
+            await drive("snapshot")
+        assert "Page: Form" in (await drive("open", {"url": server.url})).text
+
+
+async def test_a_window_that_a_page_opens_is_followed_until_it_closes(tmp_path: Path) -> None:
+    def handler(asked: Asked) -> Page:
+        if asked.target == "/popup":
+            return Page("<title>Popup</title><button onclick='window.close()'>Leave</button>")
+        return Page("<title>First</title><button onclick='window.open(\"/popup\")'>More</button>")
+
+    async with driven(handler, tmp_path) as (server, drive):
+        opened = await drive("open", {"url": server.url})
+        result = await drive("click", {"ref": ref_of(opened.text, 'button "More"')})
+        async with asyncio.timeout(20):
+            while "Leave" not in result.text:
+                result = await drive("snapshot")
+            await drive("click", {"ref": ref_of(result.text, 'button "Leave"')})
+            while "Page: First" not in result.text:
+                result = await drive("snapshot")
+
+
+async def test_a_key_in_an_address_is_not_sent(tmp_path: Path) -> None:
+    async with driven(form, tmp_path) as (server, drive):
+        with pytest.raises(ToolFailed, match="Nothing was sent"):
+            await drive("open", {"url": f"{server.url}/?k=sk-{'a1B2' * 8}"})
+        assert server.asked == []
 
 
 async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:

@@ -81,9 +81,11 @@ class BrowserTools:
     @tool("browser_open", effect="network")
     async def browser_open(self, url: str) -> ToolResult:
         """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
+        from hermes.tools.web.leaks import require_no_secret
         from hermes.tools.web.urls import read_url
 
         place = read_url(url)
+        require_no_secret(url)
         await self._session.gate.check(place)  # the proxy checks again; here the reason can be told
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
@@ -159,18 +161,20 @@ class BrowserTools:
         """What the model gets to see of a page after a step: the newest one, if the step opened another."""
         from hermes.tools.web.invisible import one_line, visible
 
-        page = page.context.pages[-1] if page.is_closed() or page.context.pages else page
-        await self._session.settle(page)
-        tree = visible(await page.aria_snapshot(mode="ai"))
-        title = one_line(await page.title())
-        shown = tree
+        sight = await self._session.look(page)
+        shown = tree = visible(sight.tree)
         notes = self._session.notes()
         if len(tree) > limit:
             path = await asyncio.to_thread(self._keep, tree.encode(errors="replace"), ".yaml")
             shown = tree[: tree.rfind("\n", 0, limit)]
             notes.append(f"{len(tree) - len(shown):,} more characters: all is in {path}")
-        lines = [f"Page: {title}", f"Address: {page.url}", *(f"[{note}]" for note in notes), shown or "(empty page)"]
-        return ToolResult(text="\n".join(lines), source=page.url)
+        lines = [
+            f"Page: {one_line(sight.title)}",
+            f"Address: {sight.url}",
+            *(f"[{note}]" for note in notes),
+            shown or "(empty page)",
+        ]
+        return ToolResult(text="\n".join(lines), source=sight.url)
 
     def _keep(self, data: bytes, suffix: str) -> Path:
         path, handle = self._folder.create("browser")

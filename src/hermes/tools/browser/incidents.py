@@ -35,7 +35,7 @@ class Incidents:
         """Watches a page. There are never more than a few: the oldest makes place."""
         page.on("dialog", self._dialog)
         page.on("download", self._download)
-        page.on("crash", lambda _: self.tell("The page crashed."))
+        page.on("crash", self._crash)
         pages = page.context.pages
         if len(pages) > _MOST_PAGES:
             self.tell("The oldest page was closed.")
@@ -48,6 +48,10 @@ class Incidents:
             return
         self.tell(f"The page showed a dialog ({dialog.type}), which was dismissed: {one_line(dialog.message)}")
         self._answer(dialog.dismiss())
+
+    def _crash(self, page: "Page") -> None:
+        self.tell("The page crashed and was closed.")
+        self._answer(page.close())
 
     def _download(self, download: "Download") -> None:
         self.tell(f"A download was refused: {one_line(download.suggested_filename)} from {one_line(download.url)}")

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.settings.sections import Browser
@@ -21,8 +23,18 @@ if TYPE_CHECKING:
 _REF = r"(f\d+)?e\d+"
 _SIZE = {"width": 1280, "height": 800}
 _SETTLING = 3.0
+_ENDING = 10.0
+_STEPS = 3  # limits of one step that a call may take: to act, to load, to look
 _EXTRA = "The browser tools need playwright."
 _ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """A page as it can be told: where it is, its title, and its elements as a tree."""
+
+    url: str
+    title: str
+    tree: str
 
 
 class BrowserSession:
@@ -48,9 +60,14 @@ class BrowserSession:
             if self._context is None and not start:
                 raise ToolFailed("No page is open.", hint="Open one with browser_open.")
             failure = _library_error()
+            limit = _STEPS * self._settings.timeout
             try:
-                context = self._context or await self._start()
-                yield context.pages[-1] if context.pages else await context.new_page()
+                async with asyncio.timeout(limit):
+                    context = self._context or await self._start()
+                    yield newest(context.pages) or await context.new_page()
+            except TimeoutError as error:
+                await self._stop()
+                raise ToolFailed(f"The page did not answer within {limit:g} s; the browser was closed.") from error
             except failure as error:
                 refused = self._proxy.refusals() if self._proxy else []
                 raise ToolFailed(" ".join([_words(error), *refused])) from error
@@ -58,11 +75,25 @@ class BrowserSession:
                 if self._context is not None:
                     self._rest(self._settings.idle_timeout)
 
+    async def look(self, page: "Page") -> "Sight":
+        """What there is to see after a step: of the newest page, if the step opened or closed one."""
+        from playwright.async_api import Error
+
+        for last in (False, True):
+            try:
+                page = newest(page.context.pages) or await page.context.new_page()
+                await self._settle(page)
+                return Sight(page.url, await page.title(), await page.aria_snapshot(mode="ai"))
+            except Error:  # the page went on to another one while it was looked at
+                if last:
+                    raise
+        raise AssertionError
+
     def notes(self) -> list[str]:
         """What happened beside the page since this was last asked: dialogs, refused downloads and places."""
         return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
 
-    async def settle(self, page: "Page") -> None:
+    async def _settle(self, page: "Page") -> None:
         """Waits until a page has loaded, but not for pages that never finish."""
         from playwright.async_api import TimeoutError as Late
 
@@ -77,6 +108,7 @@ class BrowserSession:
     async def _start(self) -> "BrowserContext":
         from playwright.async_api import async_playwright
 
+        await self._stop()  # what is left of one that ended by itself
         try:
             self._playwright = await async_playwright().start()
             self._proxy = GateProxy(self.gate)
@@ -140,12 +172,18 @@ class BrowserSession:
         if context is not None:
             from playwright.async_api import Error
 
-            with contextlib.suppress(Error):  # it has ended by itself
-                await context.close()
+            with contextlib.suppress(Error, TimeoutError):  # it has ended by itself, or ends with its driver
+                async with asyncio.timeout(_ENDING):
+                    await context.close()
         if playwright is not None:
             await playwright.stop()
         if proxy is not None:
             await proxy.close()
+
+
+def newest(pages: "Sequence[Page]") -> "Page | None":
+    """The page that was opened last."""
+    return pages[-1] if pages else None
 
 
 def located(page: "Page", ref: str) -> "Locator":

@@ -49,6 +49,7 @@ class WebTools:
         count: Annotated[int, Meta(ge=1, le=20)] = 8,
     ) -> ToolResult:
         """Searches the web: titles, addresses, excerpts. Read a page with web_fetch."""
+        self._keep_secrets(query)
         return await self._searcher.search(context, query, count)
 
     @tool("web_fetch", effect="network")
@@ -56,7 +57,13 @@ class WebTools:
         self, context: ToolContext, url: Annotated[str, Meta(description="http(s) address.")]
     ) -> ToolResult:
         """Fetches a public web page as Markdown; also JSON, feeds, text and pictures. Runs no scripts."""
+        self._keep_secrets(url)
         return await self._reader.read(context, url)
+
+    def _keep_secrets(self, text: str) -> None:
+        from hermes.tools.web.leaks import require_no_secret
+
+        require_no_secret(text, self._secrets)
 
     @cached_property
     def _searcher(self) -> "Searcher":
