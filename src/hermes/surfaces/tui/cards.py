@@ -22,6 +22,8 @@ class Card(msgspec.Struct):
     label: str
     since: float
     waits: bool = False
+    seen: bool = False
+    """Whether its diff was shown with the question."""
     output: str = ""
 
 
@@ -53,6 +55,7 @@ class Cards:
                 card.output = (card.output + event["text"])[-_KEPT:]
             case "agent.approval.requested" | "agent.question.asked" if call_id in self._open:
                 self._open[call_id].waits = True
+                self._open[call_id].seen = "@@ " in event.get("summary", "")
             case "agent.approval.answered" | "agent.question.answered" if call_id in self._open:
                 self._open[call_id].waits = False
                 self._open[call_id].since = event["ts"]
@@ -86,9 +89,9 @@ class Cards:
             (f" {rest}", DIM),
         )
         diff = diff_in(text)
-        if diff:
+        if diff and not card.seen:
             yield from diff_rows(diff, columns, self._marks, _DIFF)
-        elif ok and event["name"] in _SHOWS:
+        elif ok and not diff and event["name"] in _SHOWS:
             yield from self._output(_last(card.output, _RESULT), columns)
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:

@@ -47,7 +47,8 @@ class Foot(msgspec.Struct):
             return ""
         if not self.window:
             return f"{short(self.context)} tokens"
-        return f"{min(999, round(100 * self.context / self.window))}% of {short(self.window)}"
+        share = 100 * self.context / self.window
+        return f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
 
 
 def short(number: int) -> str:

@@ -264,4 +264,5 @@ class LiveScreen:
 
 def _shown(text: Callable[[], AnyFormattedText], when: Callable[[], bool]) -> ConditionalContainer:
     """Rows that are there only when there is something to show."""
-    return ConditionalContainer(Window(FormattedTextControl(text), dont_extend_height=True), Condition(when))
+    window = Window(FormattedTextControl(text), wrap_lines=True, dont_extend_height=True)
+    return ConditionalContainer(window, Condition(when))

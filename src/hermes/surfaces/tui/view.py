@@ -37,7 +37,8 @@ class ChatView:
         self._clock = clock or SystemClock()
         self._cards = Cards(screen.marks)
         self._began = 0.0
-        self._streamed = False
+        self._streamed = False  # something of this reply came in pieces
+        self._writes = False  # ... and more of it is expected
         self._thought = ""
         self._doing = ""
         self._waiting: dict[int, str] = {}
@@ -61,8 +62,8 @@ class ChatView:
         if event.get("session_id") != self.session:
             return
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
-            if not self._streamed:
-                self._streamed, self._thought, self._doing = True, "", ""
+            if not self._writes:
+                self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
                 self.tick()
             self._screen.write(event["text"])
             return
@@ -108,8 +109,8 @@ class ChatView:
             case "agent.reasoning.delta":
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
-                self._finish_reply()
-                self._doing = f"writing a call of {one_line(event['name'])}"
+                self._screen.whole()
+                self._writes, self._doing = False, f"writing a call of {one_line(event['name'])}"
             case "agent.approval.answered" if event.get("by") not in {"remembered", "nobody"}:
                 self.say(_ANSWERS[event["answer"]])
             case "agent.turn.steered":
@@ -133,7 +134,7 @@ class ChatView:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
     def _finish_reply(self) -> None:
-        self._streamed, self._thought, self._doing = False, "", ""
+        self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
         self._screen.whole()
 
     def _live(self) -> Iterator[Row]:
@@ -145,7 +146,7 @@ class ChatView:
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
         if self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
-        elif not self._streamed:
+        elif not self._writes:
             passed = f" {duration(now - self._began)}" if now - self._began >= 1 else ""
             doing = cut(self._doing or "thinking", columns - 3 - len(passed))
             yield ((f"{spinner} ", CYAN), (doing, ""), (passed, DIM))

@@ -55,7 +55,28 @@ class Blocks:
             at = _LONGEST if at < 0 else at
             head, self._partial = self._partial[:at], self._partial[at:].removeprefix(" ")
             done += self._line(head)
+        if self._open is not None and self._open.kind != "table" and not self._fence and self._item(self._so_far()):
+            done += self._finish()  # the item that begins here ends it
         return done
+
+    def begun(self) -> Block | None:
+        """The paragraph or item that is being written, when whatever follows can only make it longer."""
+        line = self._so_far()
+        block = self._open
+        if self._fence or (block is not None and (block.kind not in {"text", "item"} or "|" in block.lines[0])):
+            return None
+        if block is None:
+            return self._item(line) or (Block("text", (line.strip(),)) if _goes_on(line) else None)
+        return msgspec.structs.replace(block, lines=(*block.lines, line.strip())) if _goes_on(line) else block
+
+    def _so_far(self) -> str:
+        return clean(self._partial.removesuffix("\r").expandtabs(4))
+
+    def _item(self, line: str) -> Block | None:
+        """The item that a line which is not whole yet begins, if that is certain."""
+        found = _ITEM.fullmatch(line)
+        sure = found is not None and _goes_on(found[3] or "")
+        return Block("item", (found[3],), head=found[2], indent=len(found[1])) if found and sure else None
 
     def rest(self) -> list[Block]:
         """What is not finished yet, as if it ended here."""
@@ -143,3 +164,9 @@ class Blocks:
     def _finish(self) -> list[Block]:
         block, self._open = self._open, None
         return [] if block is None else [block]
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line that is not whole yet can be nothing but text: it begins like text, and is no table's head."""
+    text = line.lstrip()
+    return text[:1].isalpha() and "|" not in text

@@ -17,6 +17,7 @@ _PATTERNS = (
     r"(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)",
 )
 _INLINE = re.compile("|".join(_PATTERNS))
+_OPENER = re.compile(r"[*`~<\\]|!?\[|!$|(?<!\w)_")
 _EMPHASIS = {"bold": BOLD, "bold_": BOLD, "italic": ITALIC, "italic_": ITALIC, "strike": STRIKE}
 
 
@@ -29,6 +30,20 @@ def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
         runs += _run(found, look, marked=marked)
         at = found.end()
     return [run for run in (*runs, (text[at:], look)) if run[0]]
+
+
+def settled(text: str) -> str:
+    """The beginning of `text` that looks the same whatever follows."""
+    at = 0
+    for found in _INLINE.finditer(text):
+        if found.end() == len(text):  # one more character may undo it
+            break
+        opener = _OPENER.search(text, at, found.start())
+        if opener:
+            return text[: opener.start()]
+        at = found.end()
+    opener = _OPENER.search(text, at)
+    return text[: opener.start()] if opener else text
 
 
 def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:

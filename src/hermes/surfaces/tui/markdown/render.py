@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.markdown.blocks import Block, Blocks
-from hermes.surfaces.tui.markdown.inline import parse
+from hermes.surfaces.tui.markdown.inline import parse, settled
 from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.markdown.table import Table
 from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
@@ -22,17 +24,28 @@ class Markdown:
         self._code = Highlighter("")
         self._drawn = False
         self._gap = False  # a blank row belongs before the next block
+        self._given = 0  # rows of the block that is being written which are on the screen for good
+        self._width = 0  # ... and how wide they are: the rest of the block will be, too
 
     def feed(self, text: str, columns: int) -> list[Row]:
         """Takes more text; the rows that will never change again."""
-        return [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
+        rows = [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
+        begun = self._blocks.begun()
+        if begun is None:
+            return rows
+        fixed = self._settled(begun, self._width or columns)
+        if len(fixed) > self._given:
+            self._width = self._width or columns
+            rows += [()] * (self._gap and not self._given) + fixed[self._given :]
+            self._given, self._drawn = len(fixed), True
+        return rows
 
     def rest(self, columns: int) -> list[Row]:
         """The rows of what is not finished yet."""
-        before = self._drawn, self._gap, self._code
+        before = self._drawn, self._gap, self._code, self._given, self._width
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
         rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code = before
+        self._drawn, self._gap, self._code, self._given, self._width = before
         return rows
 
     def end(self, columns: int) -> list[Row]:
@@ -47,13 +60,20 @@ class Markdown:
             yield from self._draw(block, columns)
 
     def _draw(self, block: Block, columns: int) -> Iterator[Row]:
+        """A block's rows, but for those that were given away while it was being written."""
         if block.kind == "blank":
             self._gap = self._drawn
             return
-        if self._gap:
+        if self._gap and not self._given:
             yield ()
-        self._drawn, self._gap = True, False
-        yield from self._rows(block, columns)
+        yield from list(self._rows(block, self._width or columns))[self._given :]
+        self._drawn, self._gap, self._given, self._width = True, False, 0, 0
+
+    def _settled(self, block: Block, columns: int) -> list[Row]:
+        """The rows of a block that is being written which can't change any more: all but the last, up to any mark."""
+        *before, last = _parts(block)
+        lines = (*(f"{part}  " for part in before), settled(last))
+        return list(self._rows(msgspec.structs.replace(block, lines=lines), columns))[:-1]
 
     def _rows(self, block: Block, columns: int) -> Iterator[Row]:
         match block.kind:
