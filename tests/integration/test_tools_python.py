@@ -12,10 +12,11 @@ from hermes.core.calls import fenced
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.child import PlainChild
+from hermes.tools.commands import Surroundings
 from hermes.tools.files import Files
 from hermes.tools.output import OutputFolder
 from hermes.tools.run_python import MAX_CALLS, PythonRunner
+from hermes.tools.sandbox import find_sandbox
 from hermes.tools.tool import tool
 
 Answer = Callable[[str, Mapping[str, Any]], ToolResult | str]
@@ -39,7 +40,8 @@ class Lab:
         tools: list[Tool] = [files.read_file, files.write_file, news]
         self.tools = {one.spec.name: one for one in tools}
         environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret", "HOME": "/nowhere"}
-        runner = PythonRunner(OutputFolder(folder / "out"), environment, PlainChild, lambda: self.tools)
+        surroundings = Surroundings(environment, folder / "hermes-home")
+        runner = PythonRunner(OutputFolder(folder / "out"), surroundings, lambda: self.tools)
         self.tool = runner.run_python
         self._answer = answer
         self.context = ToolContext("c", "s", folder, self.shown.append, call=self._call)
@@ -161,6 +163,28 @@ async def test_secrets_are_not_in_its_environment(lab: Lab) -> None:
     assert "PATH" in text
 
 
+async def test_it_is_held_by_the_sandbox_like_any_command(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "hermes-home").mkdir()
+    lab = Lab(tmp_path / "project")
+    if find_sandbox(os.environ["PATH"], Path("/nowhere")).kind == "none":
+        pytest.skip("there is no sandbox on this machine")
+    code = "open('inside', 'w').write('x')\nopen({!r}, 'w').write('x')"
+    result = await lab.run(code.format(str(tmp_path / "outside")))
+    assert not result.ok
+    assert ((tmp_path / "project/inside").exists(), (tmp_path / "outside").exists()) == (True, False)
+    network = await lab.run("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)")
+    assert "refused" not in network.text.casefold()  # it does not get as far as a port that is closed
+    assert not network.ok
+
+
+async def test_nothing_of_a_run_stays_behind(lab: Lab) -> None:
+    folder = (await lab.run("import os; print(os.environ['TMPDIR'])")).text
+    assert folder.startswith("/")
+    assert not os.path.lexists(folder)
+    assert (await lab.run("import sys; print(repr(sys.stdin.read()))")).text == "''"
+
+
 async def test_calls_are_limited(tmp_path: Path) -> None:
     lab = Lab(tmp_path, lambda name, arguments: "ok")
     result = await lab.run("for _ in range(1000): tools.read_file('x')")
@@ -209,6 +233,10 @@ async def test_text_of_others_reaches_code_plain_and_the_model_fenced(tmp_path: 
 
 
 async def test_a_program_that_breaks_the_line_only_harms_itself(lab: Lab) -> None:
-    code = "import os, sys\nos.write(int(sys.argv[1]), b'garbage\\n')\ntools.read_file('x')"
+    code = (
+        "import glob, os\n"
+        "with open(glob.glob(os.environ['TMPDIR'] + '/*.pipe')[0], 'wb') as pipe:\n    pipe.write(b'garbage\\n')\n"
+        "tools.read_file('x')"
+    )
     result = await lab.run(code, timeout=30)
     assert (result.ok, "Hermes takes no more calls" in result.text) == (False, True)

@@ -7,12 +7,13 @@ terminal is. New tools go to the end of the list: what a model has been told at 
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from hermes.core.ports import Tool
 from hermes.tools.ask_user import ask_user
-from hermes.tools.child import PlainChild, Start
+from hermes.tools.commands import Surroundings
 from hermes.tools.files import Files
 from hermes.tools.images import Pictures
 from hermes.tools.output import OutputFolder
@@ -28,11 +29,18 @@ from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
 from hermes.tools.toolsets import Choice, choose
 
-__all__ = ["ApprovalPolicy", "Needs", "all_tools", "default_tools", "session_tools"]
+__all__ = ["ApprovalPolicy", "Closing", "Needs", "all_tools", "close_tools", "default_tools", "session_tools"]
 
 log = logging.getLogger("hermes.tools")
 
 _BASIC = ("terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo")
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """Whoever has something to clear up when a session's tools are no longer wanted."""
+
+    async def close(self) -> None: ...
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +52,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     hermes_home: Path
     recall: Recall | None = None
     """Past sessions; without them there is no `session_search`."""
-    start: Start = PlainChild
-    """Starts the programs that tools talk to."""
+    surroundings: Surroundings | None = None
+    """What commands find around them; by default the environment, without what belongs to Hermes."""
     extra: tuple[Tool, ...] = ()
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
     choice: Choice = Choice()
@@ -63,6 +71,13 @@ def all_tools(needs: Needs) -> dict[str, Tool]:
     return _by_name(_make(needs, dict))
 
 
+async def close_tools(tools: Mapping[str, Tool]) -> None:
+    """Ends what a session's tools left running, and deletes its temporary files."""
+    owners = {id(owner): owner for one in tools.values() if isinstance(owner := getattr(one, "owner", None), Closing)}
+    for owner in owners.values():
+        await owner.close()
+
+
 def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path) -> dict[str, Tool]:
     """The tools that every model knows how to use, also the embedded one."""
     tools = all_tools(Needs(outputs=output_folder, environment=environment, hermes_home=hermes_home))
@@ -74,7 +89,9 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     output = OutputFolder(needs.outputs)
     files = Files(seen)
     search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment))
-    yield Terminal(output, needs.environment).terminal
+    around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
+    terminal = Terminal(output, needs.environment, around)
+    yield terminal.terminal
     yield files.read_file
     yield search.list_files
     yield search.search_files
@@ -86,7 +103,8 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     yield ask_user
     if needs.recall is not None:
         yield Memory(needs.recall).session_search
-    yield PythonRunner(output, needs.environment, needs.start, offered).run_python
+    yield PythonRunner(output, around, offered).run_python
+    yield terminal.processes.process
     yield from needs.extra
 
 

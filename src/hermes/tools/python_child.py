@@ -1,7 +1,8 @@
 """The other side of `run_python`: what runs in a process of its own, around the model's code.
 
 Its text is given to a fresh interpreter, so it imports nothing but the standard library. It talks to Hermes in lines of
-JSON over one open file: first it is told the code and the tools, then it asks for calls and gets their results.
+JSON: on its input it is told the code, the tools and a pipe; into that pipe it asks for calls, and their results come
+back on its input. The code itself has no input.
 """
 
 import ast
@@ -29,9 +30,12 @@ class ToolError(Exception):
 class Channel:
     """The line to Hermes. Calls may come from several threads."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._lines = os.fdopen(os.dup(handle), "rb")
+    def __init__(self) -> None:
+        self._lines = os.fdopen(os.dup(0), "rb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        self._handle = -1
         self._sending = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
@@ -40,6 +44,7 @@ class Channel:
     def task(self) -> dict[str, Any]:
         """What to do; from then on results are taken in."""
         task: dict[str, Any] = json.loads(self._lines.readline())
+        self._handle = os.open(task["pipe"], os.O_WRONLY)
         threading.Thread(target=self._listen, daemon=True).start()
         return task
 
@@ -140,7 +145,7 @@ def short_traceback(error: BaseException) -> str:
 
 
 def main() -> int:
-    channel = Channel(int(sys.argv[1]))
+    channel = Channel()
     task = channel.task()
     module = tools_module(task["tools"], channel.call)
     sys.modules["tools"] = module

@@ -6,9 +6,8 @@ approved like any other call.
 
 import asyncio
 import re
-import socket
+import shlex
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,20 +18,16 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.child import Program, Running, Start
-from hermes.tools.environment import command_environment
-from hermes.tools.escapes import clean
+from hermes.tools.commands import Surroundings
+from hermes.tools.dialogue import Dialogue
+from hermes.tools.live import Live
 from hermes.tools.output import OutputFolder
 from hermes.tools.tool import tool
 
 MAX_CALLS = 200
 _AT_ONCE = 8
-_LONGEST_CALL = 32 * 1024 * 1024
 _GRACE = 0.5
 _HURRY = 0.1
-_DAY = 86_400.0
-_GLIMPSES = 0.1
-"""Seconds between two looks at output that is still coming."""
 _FENCE = r'(?s)<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)'
 
 _ESCAPED_TAG = r"(?i)&lt;(?=\s*/?\s*untrusted)"
@@ -50,15 +45,11 @@ class PythonRunner:
     """`run_python` of one session. `tools` gives the tools the code may call."""
 
     def __init__(
-        self,
-        output: OutputFolder,
-        environment: Mapping[str, str],
-        start: Start,
-        tools: Callable[[], Mapping[str, Tool]],
+        self, output: OutputFolder, surroundings: Surroundings, tools: Callable[[], Mapping[str, Tool]]
     ) -> None:
         self._output = output
-        self._environment = command_environment(environment)
-        self._start = start
+        own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
+        self._surroundings = msgspec.structs.replace(surroundings, readable=(*surroundings.readable, *own))
         self._tools = tools
 
     @tool("run_python", effect="other")
@@ -71,88 +62,75 @@ class PythonRunner:
         """Runs Python code that can call your tools: tools.read_file("a.py") returns the text, or raises
         tools.ToolError. Only what it prints comes back, so use it to go through many files or results without reading
         them all yourself."""
-        ours, theirs = socket.socketpair()
-        try:
-            running = self._begin(context, theirs)
-        except OSError as error:
-            ours.close()
-            raise ToolFailed(f"Python could not be started: {error}.") from error
-        finally:
-            theirs.close()
-        tools = {name: one for name, one in self._tools().items() if name != "run_python"}
-        return await _Run(context, tools, running, self._output).result(ours, code, timeout)
-
-    def _begin(self, context: ToolContext, channel: socket.socket) -> Running:
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
-        number = channel.fileno()
-        argv = (sys.executable, "-I", "-B", "-u", "-c", source, str(number))
-        return self._start(Program(argv, self._environment, number, context))
+        command = shlex.join((sys.executable, "-I", "-B", "-u", "-c", source))
+        tools = {name: one for name, one in self._tools().items() if name != "run_python"}
+        dialogue = Dialogue(self._surroundings, command, context)
+        return await _Run(context, tools, dialogue, self._output).result(code, timeout)
 
 
 class _Run:
     """One run: the program, the calls it makes, and its output."""
 
-    def __init__(self, context: ToolContext, tools: Mapping[str, Tool], running: Running, output: OutputFolder) -> None:
+    def __init__(
+        self, context: ToolContext, tools: Mapping[str, Tool], dialogue: Dialogue, output: OutputFolder
+    ) -> None:
         self._context = context
         self._tools = tools
-        self._running = running
+        self._dialogue = dialogue
         self._capture = output.capture("run_python")
+        self._live = Live(context.show)
         self._calls = 0
         self._sources: dict[str, None] = {}
         self._together = asyncio.Semaphore(_AT_ONCE)
         self._alone = asyncio.Lock()
-        self._shown = 0.0
 
-    async def result(self, channel: socket.socket, code: str, seconds: float) -> ToolResult:
+    async def result(self, code: str, seconds: float) -> ToolResult:
         """Runs it to its end."""
         exit_code: int | None = None
         grace, pause = _HURRY, Pausable(seconds)
-        reader, writer = await asyncio.open_connection(sock=channel, limit=_LONGEST_CALL)
-        serving = asyncio.create_task(self._serve(reader, writer, code, pause))
+        serving = asyncio.create_task(self._serve(code, pause))
         try:
             async with pause.limit:
-                exit_code = await self._running.wait(_DAY, self._take)
+                exit_code = await self._dialogue.wait(self._take)
             grace = _GRACE
         except TimeoutError:
             grace = _GRACE
         finally:
             serving.cancel()
             try:
-                await self._running.stop(grace)
-                self._running.drain(self._take)
+                await self._dialogue.stop(grace, self._take)
             finally:
-                self._running.close()
+                self._live.close()
                 self._capture.close()
-                writer.close()
+                notes = self._dialogue.close()
                 await asyncio.gather(serving, return_exceptions=True)
-        return self._told(exit_code, seconds)
+        return self._told(exit_code, seconds, notes)
 
-    def _told(self, code: int | None, seconds: float) -> ToolResult:
+    def _told(self, code: int | None, seconds: float, more: list[str]) -> ToolResult:
         text = self._capture.text()
         notes: list[str] = [] if code == 0 else [f"exit code {code}"]
         if code is None:
-            notes = [f"stopped: it ran longer than {seconds:g} s, not counting its calls"]
+            problem = self._dialogue.problem
+            notes = [f"stopped: {problem or f'it ran longer than {seconds:g} s, not counting its calls'}"]
         elif code < 0:
             notes = [f"killed by signal {-code}"]
         if self._calls > MAX_CALLS:
             notes.append(f"only its first {MAX_CALLS} calls were made")
+        notes += more
         body = text if text.strip() else "(no output: print what you need)"
         note = f"\n[{'; '.join(notes)}]" if notes else ""
         return ToolResult(text=body.rstrip("\n") + note, ok=code == 0, source=", ".join(self._sources))
 
     def _take(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
-        now = time.monotonic()
-        if now - self._shown >= _GLIMPSES:
-            self._shown = now
-            self._context.show(clean(chunk[-4000:].decode(errors="replace")))
+        self._live.feed(chunk)
 
-    async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, code: str, pause: "Pausable"
-    ) -> None:
+    async def _serve(self, code: str, pause: "Pausable") -> None:
         """Tells the program what to do, and makes the calls it asks for."""
+        reader, writer = await self._dialogue.open()
         specs = [msgspec.to_builtins(one.spec) for one in self._tools.values()]
-        _send(writer, {"code": code, "tools": specs})
+        _send(writer, {"code": code, "tools": specs, "pipe": str(self._dialogue.pipe)})
         try:
             async with asyncio.TaskGroup() as group:
                 while line := await reader.readline():

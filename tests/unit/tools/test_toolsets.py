@@ -48,7 +48,7 @@ def needs(choice: Choice = Choice(), extra: tuple[Tool, ...] = ()) -> Needs:  # 
 
 FOREIGN = tuple(Foreign(name) for name in ("web_fetch", "browser_click", "mcp.git.log", "delegate", "dice"))
 BASIC = ["terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo"]
-MORE = ["apply_patch", "view_image", "ask_user", "session_search", "run_python"]
+MORE = ["apply_patch", "view_image", "ask_user", "session_search", "run_python", "process"]
 
 
 def offered(surface: str, **more: tuple[str, ...]) -> list[str]:
@@ -109,7 +109,9 @@ def test_the_first_tools_are_those_the_embedded_model_knows() -> None:
 def test_the_prompt_and_all_tools_are_small_as_sent() -> None:
     tools = session_tools(needs())
     wire = [{"type": "function", "function": msgspec.to_builtins(one.spec)} for one in tools.values()]
-    assert len(msgspec.json.encode(wire)) + len(msgspec.json.encode(STABLE)) < 7_500
+    assert (
+        len(msgspec.json.encode(wire)) + len(msgspec.json.encode(STABLE)) < 9_000
+    )  # of 12,000: the web, delegation and MCP come on top
 
 
 async def test_a_registered_tool_is_offered_and_runs() -> None:
