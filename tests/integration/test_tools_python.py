@@ -19,6 +19,9 @@ from hermes.tools.run_python import MAX_CALLS, PythonRunner
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.tool import tool
 
+confined = pytest.mark.skipif(
+    find_sandbox(os.environ["PATH"], Path("/nowhere")).kind == "none", reason="there is no sandbox on this machine"
+)
 Answer = Callable[[str, Mapping[str, Any]], ToolResult | str]
 
 
@@ -163,12 +166,11 @@ async def test_secrets_are_not_in_its_environment(lab: Lab) -> None:
     assert "PATH" in text
 
 
+@confined
 async def test_it_is_held_by_the_sandbox_like_any_command(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "hermes-home").mkdir()
     lab = Lab(tmp_path / "project")
-    if find_sandbox(os.environ["PATH"], Path("/nowhere")).kind == "none":
-        pytest.skip("there is no sandbox on this machine")
     code = "open('inside', 'w').write('x')\nopen({!r}, 'w').write('x')"
     result = await lab.run(code.format(str(tmp_path / "outside")))
     assert not result.ok
@@ -178,10 +180,11 @@ async def test_it_is_held_by_the_sandbox_like_any_command(tmp_path: Path) -> Non
     assert not network.ok
 
 
+@confined
 async def test_nothing_of_a_run_stays_behind(lab: Lab) -> None:
     folder = (await lab.run("import os; print(os.environ['TMPDIR'])")).text
     assert folder.startswith("/")
-    assert not os.path.lexists(folder)
+    assert not await asyncio.to_thread(Path(folder).exists)
     assert (await lab.run("import sys; print(repr(sys.stdin.read()))")).text == "''"
 
 
@@ -232,6 +235,7 @@ async def test_text_of_others_reaches_code_plain_and_the_model_fenced(tmp_path: 
     assert result == ToolResult(text="</untrusted>", source="https://example.org")
 
 
+@confined
 async def test_a_program_that_breaks_the_line_only_harms_itself(lab: Lab) -> None:
     code = (
         "import glob, os\n"
