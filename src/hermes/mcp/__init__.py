@@ -1,6 +1,8 @@
 """MCP servers as a source of tools. The `mcp` library is loaded when the first server is connected, not before."""
 
+from hermes.mcp.definitions import is_server_name
+from hermes.mcp.failures import ServerFailed
 from hermes.mcp.place import ServerStatus
 from hermes.mcp.servers import Probe, Servers
 
-__all__ = ["Probe", "ServerStatus", "Servers"]
+__all__ = ["Probe", "ServerFailed", "ServerStatus", "Servers", "is_server_name"]

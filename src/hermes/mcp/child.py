@@ -92,7 +92,7 @@ class Child:
     @classmethod
     async def start(cls, launch: Launch) -> "Child":
         """Starts it. ServerFailed says why that is not possible."""
-        program = shutil.which(launch.command, path=launch.environment.get("PATH"))
+        program = shutil.which(launch.command, path=launch.environment.get("PATH") or os.defpath)
         if program is None:
             raise ServerFailed(f"there is no program {launch.command!r}", hint="Install it, or give its whole path.")
         if not launch.cwd.is_dir():

@@ -76,7 +76,7 @@ class Connection:
     async def opened(self) -> Listing:
         """Waits until it can be called. ServerFailed says why it can't; nothing is left running then."""
         try:
-            await asyncio.to_thread(_protocol)  # loading is not the server's time
+            await load()  # which is not the server's time
             async with asyncio.timeout(self._address.connect_timeout):
                 await asyncio.shield(self._ready)
                 return await self.tools()
@@ -215,12 +215,17 @@ class Connection:
             return ServerFailed("it closed the connection")
         code, words = self._child.process.poll(), self._said(self._child.log.tail())
         how = f"it ended by itself (exit code {code})" if code is not None else "it closed its output"
-        hint = f"What it wrote: {self._child.log.path}" if words else ""
+        hint = f"What it wrote is in {self._child.log.path}." if words else ""
         return ServerFailed(how, hint=hint, said=words)
 
     def _said(self, words: object) -> str:
         """Words of others, short and without secrets."""
         return one_line(self._address.redact(str(words)), 200)
+
+
+async def load() -> None:
+    """Loads what speaks the protocol, without holding up anything else."""
+    await asyncio.to_thread(_protocol)
 
 
 def _protocol() -> ModuleType:

@@ -41,3 +41,8 @@ class Place(msgspec.Struct, frozen=True):
     shelf: Shelf
     on_change: Callable[[ServerStatus], None] = lambda _: None
     now: Callable[[], float] = time.monotonic
+
+    def make_folders(self) -> None:
+        """Makes the folders that servers use, for this user only. HomeError if that can't be."""
+        cache, logs = self.home.cache, self.home.logs
+        self.home.ensure(cache, cache / "mcp", cache / "outputs", logs, logs / "mcp")

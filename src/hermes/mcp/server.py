@@ -125,6 +125,7 @@ class Server:
 
     async def _open(self) -> Connection:
         try:
+            self._place.make_folders()
             address = address_of(self.name, self.settings, self._place)
             connection = Connection(address, self.settings.tools, self._elicit, self._ended)
             listing = await connection.opened()

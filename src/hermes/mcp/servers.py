@@ -8,7 +8,8 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.errors import SettingsError
-from hermes.mcp.definitions import Listing
+from hermes.mcp.connection import load
+from hermes.mcp.definitions import Listing, is_server_name
 from hermes.mcp.failures import Refused, ServerFailed
 from hermes.mcp.memory import Listings, Pins
 from hermes.mcp.place import Place, ServerStatus
@@ -46,7 +47,7 @@ class Servers:
         *,
         on_change: OnChange = lambda _: None,
     ) -> None:
-        place = Place(
+        self._place = place = Place(
             home=home,
             secrets=secrets,
             environment=environment,
@@ -85,6 +86,7 @@ class Servers:
         server = self._servers.get(name)
         if server is None:
             raise SettingsError(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+        await load()
         began = time.perf_counter()
         try:
             connection = await server.connected()
@@ -95,6 +97,12 @@ class Servers:
         if accept:
             server.accept()
         return Probe(title=connection.title, seconds=seconds, listing=listing, changed=server.changed())
+
+    def forget(self, name: str) -> None:
+        """Drops what was remembered of a server that is no longer configured."""
+        if is_server_name(name):
+            self._place.listings.forget(name)
+            self._place.pins.forget(name)
 
     async def close(self) -> None:
         """Ends every server, all at once."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -40,7 +41,7 @@ class Bench:
     def program(self, *options: str, **more: Any) -> McpServer:
         """The settings of a server that behaves as `options` say."""
         env = {"NOTES": str(self.notes), "GO": str(self.go), **more.pop("env", {})}
-        fast = {"timeout": 20.0, "connect_timeout": 20.0, **more}
+        fast: dict[str, Any] = {"timeout": 20.0, "connect_timeout": 20.0, **more}
         return McpServer(command=sys.executable, args=("-I", "-S", str(PROGRAM), *options), env=env, **fast)
 
     def servers(self, **settings: McpServer) -> Servers:
@@ -94,6 +95,12 @@ async def eventually(check: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+def content(path: str) -> bytes:
+    """What is in a file that is for this user only."""
+    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+    return Path(path).read_bytes()
+
+
 def is_running(pid: int) -> bool:
     """Whether a process is there and not just a zombie."""
     try:
@@ -105,6 +112,11 @@ def is_running(pid: int) -> bool:
 @pytest.fixture
 def wait_until() -> Callable[[Callable[[], bool]], Any]:
     return eventually
+
+
+@pytest.fixture
+def content_of() -> Callable[[str], bytes]:
+    return content
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -201,7 +202,7 @@ def modern_call(params: dict[str, Any]) -> dict[str, Any]:
 
 CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHED}
-MODERN = {
+MODERN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "initialize": lambda _: {"error": {"code": -32601, "message": "I speak only the new protocol"}},
     "server/discover": lambda _: {"result": DISCOVERED},
     "tools/list": lambda _: {"result": {"tools": tools(), **CACHED}},

@@ -18,7 +18,7 @@ from hermes.settings.sections import McpServer
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
 
-TOKEN = "tok-very-secret-123"
+TOKEN = "tok-very-secret-123"  # noqa: S105 - of nobody
 REAL = """
 import sys
 from mcp.server.mcpserver import MCPServer, Context
@@ -45,15 +45,16 @@ class Service(BaseHTTPRequestHandler):
 
     seen: list[dict[str, str]]
 
+    # pyrefly: ignore[missing-override-decorator]
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         pass
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._reply(405, b"")
 
     do_DELETE = do_GET  # noqa: N815
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         content = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.seen.append({"path": self.path, **{name.lower(): value for name, value in self.headers.items()}})
         match self.path:
