@@ -187,8 +187,8 @@ async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 async def test_a_bomb_is_cut_while_it_is_decompressed(tmp_path: Path, encoding: str) -> None:
     packer = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
     zeros = b"0" * 1_000_000
-    bomb = b"".join(packer.compress(zeros) for _ in range(1000)) + packer.flush()
-    assert len(bomb) < 2_000_000
+    bomb = b"".join(packer.compress(zeros) for _ in range(100)) + packer.flush()
+    assert len(bomb) < 200_000
     headers = {"Content-Type": "text/plain", "Content-Encoding": encoding}
     async with web_server(always(Page(bomb, headers=headers))) as server:
         client = WebClient(Gate((f"127.0.0.1:{server.port}",)), Limits(size=200_000))
@@ -224,7 +224,7 @@ async def test_a_page_of_100_megabytes_is_read_in_part_and_the_rest_kept(tmp_pat
     async with served(always(huge), tmp_path) as (server, fetch):
         result = await fetch(server.url)
         assert result.ok
-        assert "Only the first 3,000,000 bytes" in result.text
+        assert "Only the first 2,000,000 bytes" in result.text
         assert len(result.text) < 30_000
         assert kept_file(result.text.partition("\n\n[")[2].rpartition("more characters")[2]).exists()
 

@@ -13,7 +13,7 @@ from hermes.tools.web.page import read_page
 
 Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
 
-LONGEST_PAGE = 3_000_000
+LONGEST_PAGE = 2_000_000
 """Bytes of HTML that are read; what is behind them is hardly ever what somebody came for."""
 _MAGIC = (
     (b"%PDF-", "application/pdf"),

@@ -22,7 +22,7 @@ VOID = frozenset(
 )
 
 
-class Tag(msgspec.Struct, frozen=True):
+class Tag(msgspec.Struct, frozen=True, gc=False):
     """A start or end tag."""
 
     name: str
@@ -71,6 +71,8 @@ def _after_comment(page: str, start: int) -> int:
 def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
     attributes: dict[str, str] = {}
     position = name.end()
+    if page[position : position + 1] == ">":  # most tags
+        return Tag(name[0].lower(), closing, attributes), position + 1
     for _ in range(_MOST_ATTRIBUTES):
         found = None if closing else _ATTRIBUTE.match(page, position, position + _LONGEST_TAG)
         if found is None:

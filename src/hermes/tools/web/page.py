@@ -57,6 +57,8 @@ def _head(found: Sequence[Token], base: str) -> tuple[str, str]:
     for index, token in enumerate(found):
         if not isinstance(token, Tag) or token.closing:
             continue
+        if token.name == "body":
+            break
         following = found[index + 1] if index + 1 < len(found) else ""
         if token.name == "title" and not title and isinstance(following, str):
             title = " ".join(following.split())
@@ -87,6 +89,8 @@ def _without(found: Iterable[Token], names: frozenset[str]) -> Iterable[Token]:
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
+    if not attributes:
+        return False
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True
     style = attributes.get("style", "").replace(" ", "").lower() + ";"
@@ -114,7 +118,7 @@ def _length(found: Iterable[Token]) -> int:
 
 
 def _absolute(token: Token, base: str) -> Token:
-    if isinstance(token, str) or token.closing:
+    if isinstance(token, str) or not token.attributes:
         return token
     name = _LINKS.get(token.name)
     kept = {key: token.attributes[key] for key in _KEPT_ATTRIBUTES if key in token.attributes}
