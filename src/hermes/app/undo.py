@@ -203,7 +203,8 @@ def _last(history: History, turns: int) -> list[Beginning]:
     if not history.turns:
         raise UsageError("There is no turn to take back.", hint="Nothing was changed.")
     if turns > len(history.turns):
-        raise UsageError(f"There are only {len(history.turns)} turns to take back.", hint="Nothing was changed.")
+        there = "is only 1 turn" if len(history.turns) == 1 else f"are only {len(history.turns)} turns"
+        raise UsageError(f"There {there} to take back.", hint="Nothing was changed.")
     return history.turns[-turns:]
 
 

@@ -152,7 +152,7 @@ def _many_files(bench: Bench) -> None:
         (bench.cwd / f"f{number}").write_text(f"{number}" * 100)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_kill_while_keeping_leaves_nothing_locked(tmp_path: Path, count: int) -> None:
     bench = Bench(tmp_path)
     _many_files(bench)
@@ -205,7 +205,7 @@ def test_a_leftover_lock_of_git_is_removed(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     (bench.cwd / "file").write_text("0")
     asyncio.run(bench.turn("one", lambda: (bench.cwd / "file").write_text("1")))
-    (index,) = bench.shadows.folder.glob("*/indexes/*")
+    (index,) = (file for file in bench.shadows.folder.glob("*/indexes/*") if not file.suffix)
     index.with_name(index.name + ".lock").write_bytes(b"")
     asyncio.run(bench.turn("two", lambda: (bench.cwd / "file").write_text("2")))
     assert bench.undo("two").restored == ("file",)

@@ -5,8 +5,9 @@ kept for themselves: git would only note their commit.
 """
 
 # Names are bytes here, as a file's name need not be text.
-# ruff: noqa: PTH113, PTH118, PTH120
+# ruff: noqa: PTH112, PTH113, PTH114, PTH118, PTH120
 
+import contextlib
 import os
 import stat
 from collections import Counter
@@ -25,6 +26,7 @@ MOST_BYTES = 1024 * 1024 * 1024
 """New content that is kept at once."""
 MOST_INNER = 64  # repositories inside a folder
 _MANY = 500  # files that are better written into one pack
+_BATCH = 4_000  # files of one pack; git looks through all of it for each new one
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -42,12 +44,13 @@ class _Listing:
         self.new: set[bytes] = set()
         self.changed: set[bytes] = set()
         self.gone: set[bytes] = set()
-        self.inner: list[bytes] = []
+        self.folders: list[bytes] = []
+        """Folders that git knows nothing in: empty, of another repository, or new."""
         kinds = {b"?": self.new, b"C": self.changed, b"R": self.gone}
         for entry in out.split(b"\0"):
             kind, path = entry[:1], entry[2:]
             if path.endswith(b"/"):
-                self.inner.append(path[:-1])
+                self.folders.append(path[:-1])
             elif path:
                 kinds.get(kind, self.known).add(path)
 
@@ -67,24 +70,30 @@ def keep_trees(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits)
 
 def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, list[bytes]]:
     view = _view(git, root)
-    rules = _rules(view, leave_out)
-    found = _Listing(git.run("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules, view=view))
+    listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *_rules(view, leave_out))
+    found = _Listing(git.run(*listing, "--directory", view=view))
+    empty, full = _empty_folders(root, found.folders)
+    full = full or any(_is_folder(os.path.join(root, path)) for path in found.changed)
+    if full:  # folders that are new, or have taken a file's place, are not looked into: what is in them?
+        found = _Listing(git.run(*listing, view=view))
+    inner = found.folders if full else []
     if len(found.files()) > limits.files:
-        return _refused(root, f"it has more than {limits.files:,} files"), found.inner
+        return _refused(root, f"it has more than {limits.files:,} files"), inner
     infos = _look(root, found.files())
     left = _left_out(root, infos, found)
     size = sum(infos[path].st_size for path in ((found.new | found.changed) & infos.keys()) - left.keys())
     if size > limits.size:
-        return _refused(root, f"it has more than {limits.size // 1024**2:,} MB of new files"), found.inner
+        return _refused(root, f"it has more than {limits.size // 1024**2:,} MB of new files"), inner
     try:
         _update(git, view, found, infos, left.keys())
     except ShadowFailed:
         view.index.unlink(missing_ok=True)  # whatever is wrong with it, the next time begins anew
         raise
+    if full:
+        empty, _ = _empty_folders(root, _Listing(git.run(*listing, "--directory", view=view)).folders)
     kept = {path: info for path, info in infos.items() if path not in left}
     name = _write_tree(git, view) if kept else EMPTY_TREE
-    empty = _empty_folders(root, git.run("ls-files", "-z", "-o", "--directory", *rules, view=view))
-    return Tree(root, name, *_modes(kept), empty, tuple(left.values())), found.inner
+    return Tree(root, name, *_modes(kept), empty, tuple(left.values())), inner
 
 
 def _view(git: Git, root: bytes) -> View:
@@ -100,9 +109,19 @@ def _view(git: Git, root: bytes) -> View:
 
 
 def _write_tree(git: Git, view: View) -> str:
+    """The name of what the index holds; it is remembered for as long as the index is the same."""
+    info = view.index.stat()
+    state = f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
+    memory = view.index.with_name(view.index.name + ".tree")
+    with contextlib.suppress(FileNotFoundError):
+        known, _, name = memory.read_text().partition("\n")
+        if known == state:
+            return name
     below = os.path.relpath(view.root, view.top)
     prefix = [b"--prefix=" + below + b"/"] if view.root != view.top else []
-    return git.run("write-tree", *prefix, view=view).decode().strip()
+    name = git.run("write-tree", *prefix, view=view).decode().strip()
+    memory.write_text(f"{state}\n{name}")
+    return name
 
 
 def _refused(root: bytes, why: str) -> Tree:
@@ -139,16 +158,15 @@ def _look(root: bytes, paths: Iterable[bytes]) -> dict[bytes, os.stat_result]:
 
 def _left_out(root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listing) -> dict[bytes, Unkept]:
     """Files that are too large or can't be read."""
-    left: dict[bytes, Unkept] = {}
-    unread = found.new | found.changed
-    for path, info in infos.items():
-        if not stat.S_ISREG(info.st_mode):
-            continue
-        full = os.path.join(root, path)
-        if info.st_size > BIGGEST:
-            left[path] = Unkept(full, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob)
-        elif path in unread and not os.access(full, os.R_OK):
-            left[path] = Unkept(full, "not readable", unkept(info).blob)
+    start = os.path.join(root, b"")
+    large = {path: info for path, info in infos.items() if info.st_size > BIGGEST and stat.S_ISREG(info.st_mode)}
+    left = {
+        path: Unkept(start + path, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob)
+        for path, info in large.items()
+    }
+    for path in (found.new | found.changed) & infos.keys() - large.keys():
+        if stat.S_ISREG(infos[path].st_mode) and not os.access(start + path, os.R_OK):
+            left[path] = Unkept(start + path, "not readable", unkept(infos[path]).blob)
     return left
 
 
@@ -163,10 +181,11 @@ def _update(
     fresh = ((found.new & infos.keys()) | changed) - drop - left
     if drop:
         git.run("update-index", "-z", "--force-remove", "--stdin", given=_listed(drop), view=view)
-    if fresh:
-        pack = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(fresh) > _MANY else ()
-        adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
-        git.run(*pack, *adding, given=_listed(fresh), view=view)
+    pack = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(fresh) > _MANY else ()
+    adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
+    ordered = sorted(fresh)
+    for start in range(0, len(ordered), _BATCH):
+        git.run(*pack, *adding, given=_listed(ordered[start : start + _BATCH]), view=view)
 
 
 def _is_below(path: bytes, links: set[bytes]) -> bool:
@@ -194,15 +213,26 @@ def _usual(modes: Iterable[int], default: int) -> int:
     return most[0][0] if most else default
 
 
-def _empty_folders(root: bytes, out: bytes) -> tuple[bytes, ...]:
-    """Folders without files, the innermost ones, among those in which git sees nothing to keep."""
-    found: list[bytes] = []
-    for entry in out.split(b"\0"):
-        if not entry.endswith(b"/"):
-            continue
-        for folder, folders, files in os.walk(os.path.join(root, entry[:-1])):
-            if files:
-                break
-            if not folders:
-                found.append(os.path.relpath(folder, root))
-    return tuple(sorted(found))
+def _empty_folders(root: bytes, folders: Iterable[bytes]) -> tuple[tuple[bytes, ...], bool]:
+    """The innermost folders without any file in them, and whether there are others that have files."""
+    empty: list[bytes] = []
+    full = False
+    for folder in folders:
+        found, has_files = _leaves(os.path.join(root, folder))
+        full = full or has_files
+        empty += [] if has_files else [os.path.relpath(leaf, root) for leaf in found]
+    return tuple(sorted(empty)), full
+
+
+def _is_folder(path: bytes) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _leaves(folder: bytes) -> tuple[list[bytes], bool]:
+    leaves: list[bytes] = []
+    for place, folders, files in os.walk(folder):
+        if files or any(os.path.islink(os.path.join(place, name)) for name in folders):
+            return [], True
+        if not folders:
+            leaves.append(place)
+    return leaves, False
