@@ -17,6 +17,7 @@ from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.app.spending import Spending
 from hermes.app.titles import suggest
+from hermes.app.toolbox import needs_of
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
@@ -32,9 +33,8 @@ from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionPrompted, SessionTitled
 from hermes.settings import Secrets
-from hermes.settings.load import environment
 from hermes.store.row import Row
-from hermes.tools import default_tools
+from hermes.tools import session_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 
 _TOOLS_KEPT = 256  # sessions whose tools are remembered
@@ -84,12 +84,9 @@ class Agent:
         return tools
 
     def _new_tools(self, session: str) -> Mapping[str, Tool]:
-        home = self._app.home
-        tools = default_tools(home.cache / "outputs", environment=environment(), hermes_home=home.root)
-        below = depth(self._app, session)
-        if below < DEEPEST and not self.describe().local:
-            tools["delegate"] = self._delegation.delegate
-        return tools
+        may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
+        extra = (self._delegation.delegate,) if may_delegate else ()
+        return session_tools(needs_of(self._app, extra=extra))
 
     @cached_property
     def service(self) -> SessionService:
