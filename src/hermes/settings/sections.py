@@ -222,9 +222,8 @@ class Web(Section, frozen=True):
 
 
 class Browser(Section, frozen=True):
-    """A browser for pages that need scripts. It reaches only what `web` may reach."""
+    """A browser for pages that need scripts, when `tools.enabled` names it. It reaches only what `web` may reach."""
 
-    enabled: Annotated[bool, Meta(description="Give the model the browser tools. Needs the `browser` extra.")] = False
     executable: Annotated[str, Meta(description="A Chromium or Chrome; empty to look for one.")] = ""
     profile: Annotated[
         str, Meta(description="A folder that keeps its logins; empty for a fresh profile in each session.")
