@@ -1,0 +1,55 @@
+"""Fixtures: each kind of sandbox, and a throwaway machine around it."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.machine import Machine, fetch_bubblewrap, make_sandbox, missing
+
+from hermes.tools.limits import Limits
+from hermes.tools.sandbox import Sandbox
+
+
+@pytest.fixture(scope="session")
+def bubblewrap() -> Path:
+    program = fetch_bubblewrap()
+    if program is None:
+        missing("bubblewrap is not installed and could not be fetched")
+    assert program is not None
+    return program
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    program = request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
+    return make_sandbox(request.param, program)
+
+
+@pytest.fixture
+def limits() -> Limits:
+    return Limits(processes=200, temporary=8 * 1024**2, free=1024**2)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that is there inside a sandbox too: not in /tmp, which is another one there."""
+    cache = Path.home() / ".cache/hermes"
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="machine-", dir=cache) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+async def machine(place: Path, sandbox: Sandbox, limits: Limits) -> AsyncIterator[Machine]:
+    made = Machine(place, sandbox, limits)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(autouse=True)
+def quiet_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
