@@ -25,6 +25,7 @@ COMMANDS = (
     Command("sessions", "hermes.surfaces.cli.sessions", "list, search, show and move your sessions", "Sessions"),
     Command("tools", "hermes.surfaces.cli.tools", "what the model can do, and where", "Set-up"),
     Command("mcp", "hermes.surfaces.cli.mcp", "list, add, test and remove MCP servers", "Set-up"),
+    Command("policy", "hermes.surfaces.cli.policy", "what may be done without asking", "Set-up"),
     Command("config", "hermes.surfaces.cli.config", "show and change settings and secrets", "Set-up"),
     Command("doctor", "hermes.surfaces.cli.doctor", "check this installation and say what to do", "Set-up"),
 )

@@ -29,10 +29,33 @@ from hermes.tools.policy.wrappers import (
 
 BY_RULE = "your rules allow it"
 _MAX_DEPTH = 6
+_VALUE_OPTIONS = frozenset(
+    (
+        *(
+            "-C",
+            "--prefix",
+            "--cwd",
+            "--dir",
+            "--filter",
+            "-F",
+            "-w",
+            "--workspace",
+            "--manifest-path",
+            "--project",
+            "-p",
+        ),
+        *("--directory", "--context", "-n", "--namespace", "-f", "--file", "--color", "--config", "-c", "--profile"),
+    )
+)
+"""Options before a subcommand that take a value."""
 _TEXT_ONLY = frozenset(
     ("echo", "printf", ":", "true", "false", "test", "[", "expr", "seq", "sleep", "exit", "return", "let")
 )
 _PATTERN_FIRST = frozenset(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "fd", "fdfind", "yq"))
+_RESERVED = frozenset(
+    ("!", "{", "}", "then", "do", "done", "fi", "esac", "elif", "else", "in", "if", "while", "until", "for")
+)
+"""Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
 _PYTHON = re.compile(r"(python|pypy)(\d(\.\d+)?)?")
 _INTERPRETERS: dict[str, tuple[str, ...]] = {
     "node": ("-e", "--eval", "-p", "--print", "-pe"), "nodejs": ("-e", "--eval", "-p"), "bun": ("-e", "--eval", "-p"),
@@ -138,6 +161,8 @@ class _Judge:
         if not words[0].plain or not words[0].text.isascii() or not words[0].text.strip():
             return [unclear("which program it runs is only known when it runs")]
         name = program_name(words[0])
+        if name in _RESERVED:
+            return [unclear("it is not a shell command that can be understood")]
         if name in self._functions:
             return [READ]
         least = floor(name, words, self.site)
@@ -210,6 +235,8 @@ class _Judge:
             finding = asks(f"it is not known what {name!r} does")
         if finding.level in (Level.ASK, Level.READ, Level.WORK) and _only_tells(words, finding):
             return [READ]
+        if kind in ("packages", "publishes") and any(word.text in ("--dry-run", "--dryrun") for word in words):
+            finding = WORK
         if name == "history" or (name == "set" and any(word.text == "+o" for word in words)):
             finding = KINDS["history"] if len(words) > 1 else READ
         return [finding, *_options(name, words), *self._told(name, command), self._named(words, name)]
@@ -227,6 +254,8 @@ class _Judge:
         if name in ("gdb", "lldb"):
             attached = any(text in ("-p", "--pid", "-n", "--attach-pid") for text in texts)
             return [KINDS["spies"]] if attached else [KINDS["runs"] for text in texts if _TOLD.match(text)]
+        if name in ("hyperfine", "concurrently"):
+            return [one for word in operands(words, _VALUE_OPTIONS) for one in self._deeper().text(word.text)]
         if name in ("deno", "bun") and any(re.match(r"https?:|npm:|jsr:", text) for text in texts):
             return [asks("it runs code from the network", "network")]
         if name == "unset" and any(text.startswith("HIST") for text in texts):
@@ -453,7 +482,7 @@ class _Judge:
         module = words[0].text
         if module in ("http.server", "SimpleHTTPServer"):
             bound = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in ("-b", "--bind")]
-            return [WORK if bound and _LOCAL.match(bound[0]) else KINDS["listens"]]
+            return [WORK if bound and _LOCAL.match(bound[0]) and bound[0] != "0.0.0.0" else KINDS["listens"]]  # noqa: S104
         if module in (
             "json.tool",
             "timeit",
@@ -594,45 +623,17 @@ def _kind(name: str, words: tuple[Word, ...]) -> str:
         return plain if not _reaches_out(name, words) else "publishes"
     texts = [word.text for word in words[1:]]
     if not texts:
-        return "packages" if name == "yarn" else "work" if ("*",) in table or plain == "unknown" else plain
-    bare = [
-        word.text
-        for word in operands(
-            words,
-            frozenset(
-                (
-                    "-C",
-                    "--prefix",
-                    "--cwd",
-                    "--dir",
-                    "--filter",
-                    "-F",
-                    "-w",
-                    "--workspace",
-                    "--manifest-path",
-                    "--project",
-                    "--directory",
-                    "--context",
-                    "-n",
-                    "--namespace",
-                    "-f",
-                    "--file",
-                    "--color",
-                    "-p",
-                )
-            ),
-        )
-    ]
+        return table.get(("@",), "work")
+    bare = [word.text for word in operands(words, _VALUE_OPTIONS)]
     heads = {texts[0], *bare[:1]}
-    for phrase in sorted(table, key=len, reverse=True):
-        if phrase[0] in heads and set(phrase[1:]) <= set(texts):
-            return "publishes" if _reaches_out(name, words) and table[phrase] == "work" else table[phrase]
-    if _reaches_out(name, words):
-        return "publishes"
-    return table.get(("*",), "unknown")
+    phrases = [phrase for phrase in table if phrase[0] in heads and set(phrase[1:]) <= set(texts)]
+    kind = table[max(phrases, key=len)] if phrases else table.get(("*",), "unknown")
+    return "publishes" if kind in ("work", "unknown") and _reaches_out(name, words) else kind
 
 
 def _reaches_out(name: str, words: tuple[Word, ...]) -> bool:
+    if any(word.text in ("-n", "--dry-run", "--just-print") for word in words):
+        return False
     return name in catalogue.TASK_RUNNERS and any(
         re.split(r"[:_-]", word.text)[0] in catalogue.PERSONAL for word in words[1:]
     )
@@ -646,14 +647,15 @@ def _options(name: str, words: tuple[Word, ...]) -> list[Finding]:
 def _only_tells(words: tuple[Word, ...], finding: Finding) -> bool:
     """Whether it only prints its version or help."""
     texts = [word.text for word in words[1:]]
-    plain = ("--version", "--help")
-    short = (*plain, "-v", "-V", "-h", "version", "help", "-version") if finding.level <= Level.WORK else plain
+    plain = ("--version", "--help", "-h", "-V", "version", "help")
+    short = (*plain, "-v", "-version") if finding.level <= Level.WORK else plain
     return bool(texts) and len(texts) == 1 and texts[0] in short
 
 
 def _fetched(wrapper: str, words: tuple[Word, ...], inner: tuple[Word, ...]) -> list[Finding]:
     """Programs that are fetched before they run."""
-    told = any(word.text in ("-y", "--yes", "-p", "--package", "--from", "--with", "--spec") for word in words)
+    own = words[: len(words) - len(inner)]
+    told = any(word.text in ("-y", "--yes", "-p", "--package", "--from", "--with", "--spec") for word in own)
     versioned = inner and re.search(r".@|^(https?|git|github|file):|/", inner[0].text)
     return [KINDS["packages"]] if (told and wrapper != "uvx") or versioned else []
 
@@ -664,7 +666,7 @@ def _fetch(name: str, words: tuple[Word, ...], site: Site) -> Finding:
         return READ
     files = operands(words, _FETCH_VALUES.get(name, frozenset()))
     hosts = [word for word in files if not re.fullmatch(r"GET|HEAD", word.text)]
-    if not hosts or not all(word.plain and _LOCAL.match(word.text) for word in hosts):
+    if not hosts or not all(word.known and _LOCAL.match(word.text) for word in hosts):
         return KINDS["network"]
     sending = {
         "-d",

@@ -1,6 +1,6 @@
 """The programs we know, and what each does. Data only: a line per kind, names beside it; extend it here.
 
-`PROGRAMS` says what a program does. `SUBCOMMANDS` says it by its subcommand (`a+b` is two words, `*` any other).
+`PROGRAMS` says what a program does. `SUBCOMMANDS` says it by its subcommand (`a+b` is two words, `*` any other, `@` none).
 `OPTIONS` says what an option adds, whatever the rest. The kinds are those of `effects.KINDS`.
 """
 
@@ -8,6 +8,7 @@ import re
 from functools import cache
 
 PROGRAMS = """
+read      : pg_isready dmesg figlet cowsay toilet ggrep ghead gdate gls locate plocate zdiff xzgrep bzgrep
 read      : true false test [ ls dir vdir cat tac nl head tail wc pwd basename dirname realpath readlink stat file
 read      : du df free uptime uname arch nproc lscpu lsblk lsusb lspci lsmem whoami id groups users who w tty hostid
 read      : date cal sleep seq yes factor expr bc dc numfmt which whereis type whatis man apropos info help tldr
@@ -25,6 +26,9 @@ read      : glow mdcat pygmentize tldr cheat iconv uconv chardetect uuencode loo
 read      : dpkg-query apt-cache jot lsmod modinfo cpuid lshw inxi neofetch fastfetch
 read      :  caller compgen complete actionlint hadolint shellcheck yamllint
 read      : markdownlint vale codespell typos gitleaks trufflehog detect-secrets
+work      : http-server serve json-server live-server wasm-opt wat2wasm wasmtime wasmer xmlstarlet tidy html2text ionic
+work      : cordova react-native expo 2to3 sqlite-utils csvtool hyperfine concurrently strace ltrace
+lookup    : pip-audit safety npm-check npm-check-updates ncu cargo-outdated
 work      : mkdir touch mktemp tee split csplit zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 brotli 7z 7za
 work      : 7zr unrar ar ranlib strip patch dos2unix unix2dos sort base64 envsubst m4 sponge install pandoc
 work      : make gmake cmake ctest cpack ninja meson bazel bazelisk buck2 scons waf xmake premake5 autoconf automake
@@ -113,7 +117,7 @@ devices   : blkdiscard wipefs hdparm nvme sg_format smartctl badblocks mke2fs mk
 devices   : eject sgdisk testdisk photorec dmsetup multipath iscsiadm flashrom fwupdmgr efibootmgr grub-install
 devices   : update-grub grub-mkconfig bootctl lilo dracut mkinitcpio update-initramfs dd_rescue ddrescue nbd-client
 devices   : mknod losetup gpart tomb veracrypt format diskpart
-system    : sysctl hostname timedatectl hwclock localectl ldconfig ip ifconfig route arp brctl nmcli
+system    : sysctl timedatectl hwclock localectl ldconfig ip ifconfig route arp brctl nmcli
 system    : ethtool iw iwconfig rfkill tc bridge networksetup scutil systemsetup dmidecode cpupower tuned-adm swapctl
 system    : logrotate depmod mandb updatedb locale-gen dpkg-reconfigure debconf-set-selections chroot nsenter unshare
 system    : pivot_root switch_root softwareupdate pmset ntpdate chronyc quotaon setquota edquota
@@ -130,7 +134,7 @@ secrets   : ssh-agent keyctl chamber doppler infisical berglas credstash teller 
 secrets   : hashcat john mimikatz secretsdump.py hydra medusa crackmapexec responder keychain dotenv-vault git-crypt
 secrets   : gnome-keyring-daemon pass-otp oathtool ykman pkcs11-tool step certbot lego acme.sh
 listens   : sshd vsftpd ftpd tftpd dnsmasq smbd nfsd ttyd gotty shellinabox code-server x11vnc vncserver
-spies     : tcpdump tshark wireshark ngrep dsniff ettercap bettercap mitmproxy mitmdump strace ltrace gcore ptrace
+spies     : tcpdump tshark wireshark ngrep dsniff ettercap bettercap mitmproxy mitmdump gcore ptrace
 spies     : bpftrace bpftool perf sysdig dtrace dtruss xinput xev screencapture scrot import gnome-screenshot
 spies     : arecord parecord logkeys showkey gdbserver frida py-spy fatrace
 editor    : vi vim nvim view ex ed emacs emacsclient nano pico micro joe mcedit helix hx kak code subl atom gedit kate
@@ -146,6 +150,33 @@ runs      : codex claude aider gemini goose cline opencode hermes amp q copilot 
 """
 
 SUBCOMMANDS = """
+openssl: read version x509 verify dgst rand asn1parse crl req+-noout ciphers md5 sha256 sha1 list speed prime errstr help
+openssl: network s_client s_server ocsp ts
+openssl: secrets *
+hostname: read @ -f -i -I -s -d --fqdn --short
+hostname: system *
+ifconfig: read @ -a
+ifconfig: system *
+mount : read @ -l
+mount : devices *
+route : read @ -n
+route : system *
+arp   : read @ -a -n
+arp   : system *
+alias : read @ -p
+alias : environment *
+losetup: read @ -a -l --list
+losetup: devices *
+swapon: read @ -s --show
+swapon: devices *
+nmcli : read @ device+status general+status connection+show
+nmcli : system *
+twine : work check
+twine : publishes *
+pip-compile: lookup *
+ansible-lint: work *
+strace: work *
+ltrace: work *
 npm   : packages install i ci add in ins update up upgrade uninstall remove rm un unlink link ln dedupe ddp rebuild
 npm   : packages audit+fix init create shrinkwrap prune cache set config+set config+delete config+edit install-test it
 npm   : publishes publish unpublish deprecate dist-tag owner access token adduser login logout org team hook star profile
@@ -153,6 +184,7 @@ npm   : lookup outdated view info show v search audit ping whoami fund doctor
 npm   : read ls list ll la root prefix bin explain why query version+ config+get config+list config+ls get help diff
 npm   : work run run-script rum urn test t tst start stop restart pack exec x version cache+verify pkg *
 yarn  : packages add install remove up upgrade upgrade-interactive dlx link unlink import global create set init
+yarn  : packages @
 yarn  : publishes publish npm login logout owner tag
 yarn  : lookup outdated info audit
 yarn  : read list why bin config+get config+list versions licenses workspaces+list workspaces+info help
@@ -291,7 +323,7 @@ launchctl: persistence *
 service: read --status-all
 service: services *
 crontab: read -l
-crontab: persistence *
+crontab: persistence @ *
 brew  : read list ls info deps uses config doctor --version --prefix --cellar leaves outdated home
 brew  : packages *
 apt   : read list show search policy depends rdepends changelog
@@ -325,8 +357,6 @@ sysctl: read -a -n --all
 sysctl: system *
 timedatectl: read status show list-timezones
 timedatectl: system *
-hostname: read -f -i -I -s -d
-mount : read -l
 ufw   : read status
 ufw   : security *
 nft   : read list
@@ -423,6 +453,7 @@ pm2   : services *
 """
 
 OPTIONS = """
+strace ltrace: spies -p --attach
 make gmake: runs --eval -E
 tar bsdtar: destroys --remove-files
 tar bsdtar: runs --to-command --checkpoint-action --use-compress-program -I --rsh-command --info-script --new-volume-script -F

@@ -1,8 +1,10 @@
 """Reads and changes `policy.yaml`: apart from the settings, for this user only, in one step, with comments kept."""
 
 import json
+import logging
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,10 @@ from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
 from hermes.tools.policy.rules import VERSION, RuleBook
 
 NAME = "policy.yaml"
+GOOD = ".policy.good.yaml"
+"""A copy of the last version that could be used: what it forbids holds while the file can't be."""
+log = logging.getLogger("hermes.tools")
+
 _HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 
@@ -40,6 +46,8 @@ class RuleFile:
         if seen != self._seen:
             self._book, self._problem = self._read()
             self._seen = seen
+            if self._problem is not None:
+                self._book = self._tightened()
         return self._book
 
     def remember(self, shape: str) -> None:
@@ -50,7 +58,7 @@ class RuleFile:
         """Takes remembered answers away."""
         self._change(lambda text, book: _without_items(text, shapes), [])
 
-    def _change(self, edit, expected: list[str]) -> None:  # noqa: ANN001 - (text, book) -> text
+    def _change(self, edit: Callable[[str, RuleBook], str], expected: list[str]) -> None:
         with locked(self.path) as target:
             text = read_text(target) or ""
             book, problem = parse_rules(text)
@@ -84,8 +92,29 @@ class RuleFile:
             return RuleBook(), Problem(0, "", error.message)
         if text is None:
             return RuleBook(), None
-        problem = self._exposed()
-        return (RuleBook(), problem) if problem else parse_rules(text)
+        exposed = self._exposed()
+        book, problem = parse_rules(text)
+        if exposed is None and problem is None and (book.forbid or book.ask):
+            self._keep(text)
+        return (book, None) if exposed is None and problem is None else (RuleBook(), exposed or problem)
+
+    def _keep(self, text: str) -> None:
+        """Keeps a version that can be used. Without it a damaged file still makes everything be asked about."""
+        good = self.path.with_name(GOOD)
+        try:
+            if read_text(good) != text:
+                with locked(good) as target:
+                    replace(target, text, mode=0o600)
+        except SettingsError as error:
+            log.warning("no copy of %s was kept: %s", NAME, error.message)
+
+    def _tightened(self) -> RuleBook:
+        """What still holds of a file that can't be used: what it forbade and asked about when it last could be."""
+        try:
+            book, problem = parse_rules(read_text(self.path.with_name(GOOD)) or "")
+        except SettingsError:
+            return RuleBook()
+        return RuleBook() if problem else RuleBook(forbid=book.forbid, ask=book.ask)
 
     def _exposed(self) -> Problem | None:
         """Rules that others can write are not the user's rules."""
@@ -107,7 +136,8 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
         data = parse_yaml(text.removeprefix("\ufeff"))
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
-        return RuleBook(), Problem(int(place[1]) if place else 0, "", str(error)[: place.start() if place else None])
+        line = min(int(place[1]), len(text.splitlines())) if place else 0
+        return RuleBook(), Problem(line, "", str(error)[: place.start() if place else None])
     repeated = _repeated(text)
     if repeated:
         return RuleBook(), repeated
