@@ -24,7 +24,7 @@ def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
 
 def test_a_narrow_screen_gets_short_lines() -> None:
     lines = lines_of(listed(TOOLS, Choice(disabled=("terminal",))), ("x" * 3,), NARROW)
-    assert lines[1:4] == ["  terminal", "    off", ""]
+    assert lines[1:4] == ["  terminal", "    off", "  process"]
     assert max(len(line) for line in lines[:-1]) <= 44
     assert "No tool or set is called xxx" in lines[-1]
 
