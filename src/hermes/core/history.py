@@ -13,6 +13,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    CodexThread,
     QuestionAnswered,
     QuestionAsked,
     SessionCompacted,
@@ -60,6 +61,8 @@ class History:
         """Shapes of calls the user has allowed for the rest of the session."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
+        self.codex_thread: CodexThread | None = None
+        """The thread that codex goes on with, if it still fits what is here."""
         self.turns: list[Beginning] = []
         """The turns the model sees, in order."""
         self._taken_back: list[_TakenBack] = []
@@ -107,6 +110,8 @@ class History:
                 self._undo(seq, since)
             case SessionRedone(undone=undone):
                 self._redo(undone)
+            case CodexThread():
+                self.codex_thread = event
             case _:
                 pass
 

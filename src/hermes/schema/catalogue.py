@@ -22,6 +22,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.CompactionFailed,
     events.SessionUndone,
     events.SessionRedone,
+    events.CodexThread,
     events.TurnStarted,
     events.Steered,
     events.InterruptRequested,

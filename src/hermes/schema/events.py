@@ -135,6 +135,16 @@ class SessionRedone(Event, frozen=True, kw_only=True):
     undone: Annotated[int, Meta(description="`seq` of the `session.undone` row.")]
 
 
+class CodexThread(Event, frozen=True, kw_only=True):
+    """The session has a thread in codex, which knows the conversation up to here."""
+
+    topic: ClassVar[str] = "session.codex_thread"
+
+    thread: Annotated[str, Meta(description="Codex's id of the thread.")]
+    owner: Annotated[str, Meta(description="Session it was made for; a branch does not go on with it.")]
+    known: Annotated[str, Meta(description="Hash of the conversation that the thread knows.")] = ""
+
+
 class SessionCompacted(Event, frozen=True, kw_only=True):
     """Room was made: the model sees a summary in place of the middle of the conversation. The log keeps all of it."""
 
@@ -250,7 +260,9 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "agent.auxiliary.called"
 
-    task: Annotated[Literal["title"], Meta(description="What for.")]
+    task: Annotated[
+        Literal["title", "codex"], Meta(description="What for; `codex`: a call inside codex that said nothing itself.")
+    ]
     provider: Annotated[str, Meta(description="Who was asked.")] = ""
     model: Annotated[str, Meta(description="Which model was asked.")] = ""
     usage: Annotated[Usage | None, Meta(description="Tokens and money of the call.")] = None

@@ -95,6 +95,10 @@ class Model(Section, frozen=True):
     max_retry_wait: Annotated[
         float, Meta(ge=0, le=3600, description="Seconds to wait between attempts, all together.")
     ] = 60.0
+    openai_runtime: Annotated[
+        Literal["auto", "codex_app_server"],
+        Meta(description="Who runs turns: Hermes itself, or the codex program (see `/codex-runtime`)."),
+    ] = "auto"
 
 
 class CustomModel(Section, frozen=True):
@@ -200,6 +204,31 @@ class McpServer(Section, frozen=True):
     tools: McpTools = McpTools()
 
 
+class Codex(Section, frozen=True):
+    """The codex program as an engine; used when `model.openai_runtime` is `codex_app_server`. Times are in seconds."""
+
+    binary: Annotated[str, Meta(description="The codex program; empty to look for it on PATH.")] = ""
+    home: Annotated[str, Meta(description="A CODEX_HOME of its own; empty shares your codex login and settings.")] = ""
+    approval_policy: Annotated[
+        Literal["on-request", "untrusted"],
+        Meta(description="When codex asks: to leave its sandbox, or before every command."),
+    ] = "on-request"
+    startup_timeout: Annotated[float, Meta(gt=0, le=600, description="For codex to start.")] = 10.0
+    progress_timeout: Annotated[
+        float, Meta(gt=0, le=86400, description="Without any progress, while no command runs and nobody is asked.")
+    ] = 600.0
+    tool_silence_timeout: Annotated[float, Meta(gt=0, le=86400, description="Of silence after a command ended.")] = (
+        300.0
+    )
+    turn_timeout: Annotated[
+        float, Meta(ge=0, le=604_800, description="For a whole turn, not counting the time you are asked; 0 for any.")
+    ] = 14_400.0
+    idle_timeout: Annotated[
+        float,
+        Meta(ge=0, le=604_800, description="Unused, after which its process is ended; it comes back. 0 for never."),
+    ] = 900.0
+
+
 class Web(Section, frozen=True):
     """Fetching and searching the web. Only public addresses are reached, whatever a page says."""
 
@@ -258,6 +287,7 @@ class Settings(Section, frozen=True):
     compression: Compression = Compression()
     approvals: Approvals = Approvals()
     budget: Budget = Budget()
+    codex: Codex = Codex()
     web: Web = Web()
     browser: Browser = Browser()
     tools: Tools = Tools()

@@ -1,0 +1,121 @@
+"""The codex program: where it is, which version, and whether we know that version."""
+
+import asyncio
+import platform
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.codex.failures import INSTALL, CodexGone
+
+SUPPORTED = (0, 166)
+"""The protocol this package was written and tested against; its schema is in `schema/`."""
+_ANSWER = 20.0  # seconds for a program that only prints something
+_TRIPLES = {
+    ("Linux", "x86_64"): ("linux-x64", "x86_64-unknown-linux-musl"),
+    ("Linux", "aarch64"): ("linux-arm64", "aarch64-unknown-linux-musl"),
+    ("Darwin", "x86_64"): ("darwin-x64", "x86_64-apple-darwin"),
+    ("Darwin", "arm64"): ("darwin-arm64", "aarch64-apple-darwin"),
+}
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """What a short run of the program came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
+    """The program the settings name, else the one on PATH. What npm puts on PATH is a script; its program is better."""
+    if configured:
+        wanted = Path(configured).expanduser()
+        found = str(wanted) if wanted.is_file() else None
+    else:
+        found = shutil.which("codex", path=environ.get("PATH"))
+    return native(Path(found).absolute()) if found else None
+
+
+def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
+    """The program. CodexGone says how to get it."""
+    found = find_codex(environ, configured)
+    if found is None:
+        what = f"There is no codex program at {configured}." if configured else "The codex program was not found."
+        raise CodexGone(what, hint=INSTALL)
+    return found
+
+
+def native(found: Path) -> Path:
+    """The program behind npm's script, which would only be one more process to look after."""
+    script = found.resolve()
+    names = _TRIPLES.get((platform.system(), platform.machine()))
+    if script.suffix != ".js" or names is None:
+        return found
+    package, triple = names
+    beside = script.parent.parent
+    places = (beside.parent / f"codex-{package}", beside / "node_modules" / "@openai" / f"codex-{package}", beside)
+    programs = [place / "vendor" / triple / folder / "codex" for place in places for folder in ("bin", "codex")]
+    return next((program for program in programs if program.is_file()), found)
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """`codex-cli 0.166.0`, or a user agent such as `hermes/0.166.0 (Linux; ...)`. Empty when there is none."""
+    found = re.search(r"(?:^|[\s/])(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def version_warning(version: tuple[int, ...]) -> str:
+    """What to say of a version we were not made for; empty for ours."""
+    wanted = ".".join(map(str, SUPPORTED))
+    if not version:
+        return f"This codex does not say its version; Hermes was made for {wanted}. Going on."
+    if version[:2] == SUPPORTED:
+        return ""
+    said = ".".join(map(str, version))
+    if version[:2] < SUPPORTED:
+        return (
+            f"Codex {said} is older than {wanted}, which Hermes was made for. Going on; update codex if it misbehaves."
+        )
+    return f"Codex {said} is newer than {wanted}, which Hermes was made for. Going on; update Hermes if it misbehaves."
+
+
+async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> Ran:
+    """Runs the program to its end, without input. CodexGone when it can't be started or does not end."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(program),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environ),
+        )
+    except OSError as error:
+        raise CodexGone(
+            f"{program} can't be started ({(error.strerror or str(error)).lower()}).", hint=INSTALL
+        ) from error
+    try:
+        async with asyncio.timeout(_ANSWER):
+            out, err = await process.communicate()
+    except TimeoutError as error:
+        raise CodexGone(f"{program} {' '.join(arguments)} did not end within {_ANSWER:.0f} seconds.") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return Ran(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+async def preflight(program: Path, environ: Mapping[str, str]) -> str:
+    """What codex has against its configuration; empty when it accepts it."""
+    ran = await run_once(program, ("app-server", "--strict-config", "--print-startup-config"), environ)
+    return "" if ran.code == 0 else plain(ran.err or ran.out).strip()
+
+
+def plain(text: str) -> str:
+    """Text for people, without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)

@@ -1,0 +1,81 @@
+"""What codex is given of the user's environment: where things are, and only those secrets its own settings name.
+
+Everything codex is given, the commands of its model can read. So the keys of other providers stay here. HOME is the
+user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.settings.secrets import has_credentials
+
+_PLAIN = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "COLORTERM"),
+        *("SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+        *("CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "NVM_DIR", "VIRTUAL_ENV", "PYENV_ROOT"),
+        *("RUST_LOG", "CODEX_CA_CERTIFICATE"),
+    )
+)
+_FAMILIES = ("LC_", "XDG_")
+
+
+def child_environment(
+    environ: Mapping[str, str],
+    *,
+    codex_home: str = "",
+    named: Iterable[str] = (),
+    secrets: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The environment of the codex process. `named` are variables that codex's own settings refer to."""
+    given = {
+        name: value
+        for name, value in environ.items()
+        if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
+    }
+    known = {**(secrets or {}), **environ}
+    given |= {name: known[name] for name in named if known.get(name)}
+    if home := codex_home or environ.get("CODEX_HOME", ""):
+        given["CODEX_HOME"] = home
+    return given
+
+
+def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
+    """Where codex keeps its files: where the user wants them, else where codex itself looks."""
+    named = wanted or environ.get("CODEX_HOME", "")
+    return Path(named).expanduser() if named else Path(environ.get("HOME") or Path.home()) / ".codex"
+
+
+def named_variables(config: Path) -> frozenset[str]:
+    """Variables that codex's settings refer to: keys of its own providers, and what its MCP servers are given."""
+    try:
+        data = tomllib.loads(config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return frozenset()  # codex itself says what is wrong with its file
+    return frozenset(_named(data))
+
+
+def _named(data: Mapping[str, Any]) -> Iterator[str]:
+    for provider in _tables(data.get("model_providers")):
+        yield from _strings([provider.get("env_key")])
+        yield from _strings(_values(provider.get("env_http_headers")))
+    for server in _tables(data.get("mcp_servers")):
+        yield from _strings([server.get("bearer_token_env_var")])
+        yield from _strings(_values(server.get("env_http_headers")))
+        yield from _strings(server.get("env_vars") or ())
+
+
+def _tables(value: object) -> list[Mapping[str, Any]]:
+    return [table for table in _values(value) if isinstance(table, Mapping)]
+
+
+def _values(value: object) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else []
+
+
+def _strings(values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, Iterable) else []

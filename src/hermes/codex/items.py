@@ -1,0 +1,293 @@
+"""What codex does, item by item, as it announces it; and each item in Hermes' words: a tool call and its result.
+
+Fields that codex adds later are passed over, and a field that is missing has a default: a newer codex is understood as
+far as possible. An item of a kind or shape we don't know is `Other`.
+"""
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from hermes.schema.messages import ToolCall, ToolFinished
+
+_MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
+_SHELLS = ("sh", "bash", "zsh", "dash", "fish")
+
+
+class _Item(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    id: str = ""
+
+
+class AgentMessage(_Item, frozen=True):
+    """The model said something."""
+
+    text: str = ""
+
+
+class Reasoning(_Item, frozen=True):
+    """The model thought something, as far as it is shown."""
+
+    summary: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part for part in (self.summary or self.content) if part)
+
+
+class UserWords(_Item, frozen=True):
+    """Somebody's words reached the model."""
+
+    client_id: str | None = None
+    content: tuple[Any, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.get("text", "") for part in self.content if isinstance(part, Mapping) and "text" in part)
+
+
+class Command(_Item, frozen=True):
+    """A command."""
+
+    command: str = ""
+    cwd: str = ""
+    status: str = ""
+    aggregated_output: str | None = None
+    exit_code: int | None = None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What becomes of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
+
+    path: str
+    kind: Mapping[str, Any] | str = ""
+    diff: str = ""
+
+    @property
+    def what(self) -> str:
+        """`add`, `delete` or `update`."""
+        return self.kind if isinstance(self.kind, str) else str(self.kind.get("type", ""))
+
+    @property
+    def moved_to(self) -> str:
+        found = None if isinstance(self.kind, str) else self.kind.get("move_path")
+        return found if isinstance(found, str) else ""
+
+
+class FileChange(_Item, frozen=True):
+    """A patch."""
+
+    changes: tuple[Change, ...] = ()
+    status: str = ""
+
+
+class McpCall(_Item, frozen=True):
+    """A call of an MCP server's tool."""
+
+    server: str = ""
+    tool: str = ""
+    arguments: Any = None
+    status: str = ""
+    result: Any = None
+    error: Any = None
+
+
+class DynamicCall(_Item, frozen=True):
+    """A call of a tool that a client lent codex directly."""
+
+    namespace: str | None = None
+    tool: str = ""
+    arguments: Any = None
+    status: str = ""
+    content_items: tuple[Any, ...] | None = None
+    success: bool | None = None
+
+
+class Other(msgspec.Struct, frozen=True):
+    """Anything else."""
+
+    id: str
+    type: str
+    fields: Mapping[str, Any]
+
+
+Work: TypeAlias = Command | FileChange | McpCall | DynamicCall
+Item: TypeAlias = AgentMessage | Reasoning | UserWords | Work | Other
+
+_KINDS: dict[str, type[Item]] = {
+    "agentMessage": AgentMessage,
+    "reasoning": Reasoning,
+    "userMessage": UserWords,
+    "commandExecution": Command,
+    "fileChange": FileChange,
+    "mcpToolCall": McpCall,
+    "dynamicToolCall": DynamicCall,
+}
+_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    type: str = ""
+    id: str = ""
+
+
+_KIND = msgspec.json.Decoder(_Kind)
+_ANY = msgspec.json.Decoder(dict[str, Any])
+
+
+def read_item(raw: msgspec.Raw) -> Item:
+    """The item in a message. Raises msgspec.DecodeError when it is not even an object with a type."""
+    kind = _KIND.decode(raw)
+    decoder = _DECODERS.get(kind.type)
+    if decoder is not None:
+        try:
+            return decoder.decode(raw)
+        except msgspec.ValidationError:
+            pass  # codex changed the shape: kept as what it is
+    return Other(kind.id, kind.type, _ANY.decode(raw))
+
+
+def shown_command(command: str) -> str:
+    """The command as the model wrote it: codex wraps it into a call of the user's shell."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    wrapped = len(words) == 3 and words[1] in ("-lc", "-c") and os.path.basename(words[0]) in _SHELLS  # noqa: PTH119
+    return words[2] if wrapped else command
+
+
+def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
+    """`1 add, 1 update: a.py, b.py`."""
+    counts = Counter(change.what for change in changes)
+    kinds = [f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]]
+    kinds += [
+        f"{count} {kind or 'change'}" for kind, count in counts.items() if kind not in ("add", "update", "delete")
+    ]
+    names = [
+        near(change.path, cwd) + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "") for change in changes
+    ]
+    return f"{', '.join(kinds) or 'no changes'}: {', '.join(names)}" if names else "no changes"
+
+
+def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
+    """The changes file by file, as Hermes' own patches report them."""
+    return "\n".join(_told(change, cwd) for change in changes)
+
+
+def _told(change: Change, cwd: str) -> str:
+    name = near(change.path, cwd)
+    match change.what:
+        case "add":
+            return f"Created {name}: {len(change.diff.splitlines()):,} lines."
+        case "delete":
+            return f"Deleted {name}."
+        case _:
+            head = f"Moved {name} -> {near(change.moved_to, cwd)}" if change.moved_to else f"Edited {name}"
+            return f"{head}:\n{change.diff.rstrip()}"
+
+
+def near(path: str, cwd: str) -> str:
+    """A path as one says it in that folder."""
+    return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+
+
+def call_of(item: Work, cwd: str = "") -> ToolCall:
+    """The item as a tool call. The same item always gives the same bytes."""
+    match item:
+        case Command():
+            return _call(item.id, "exec_command", {"command": shown_command(item.command), "cwd": item.cwd or cwd})
+        case FileChange():
+            patch = [
+                {"diff": change.diff, "kind": change.what, "path": near(change.path, cwd)} for change in item.changes
+            ]
+            return _call(item.id, "apply_patch", {"changes": changes_in_words(item.changes, cwd), "items": patch})
+        case McpCall():
+            return _call(item.id, f"mcp.{item.server}.{item.tool}", item.arguments)
+        case DynamicCall():
+            name = f"{item.namespace}.{item.tool}" if item.namespace else item.tool
+            return _call(item.id, name, item.arguments)
+
+
+def _call(number: str, name: str, arguments: object) -> ToolCall:
+    known = arguments if isinstance(arguments, Mapping) else {} if arguments is None else {"value": arguments}
+    return ToolCall(id=number, name=name, arguments=msgspec.json.encode(known, order="sorted").decode())
+
+
+def result_of(item: Work, cwd: str = "") -> ToolFinished:
+    """The item's result, as a model would read it."""
+    call = call_of(item, cwd)
+    text, ok = _outcome(item, cwd)
+    return ToolFinished(call_id=call.id, name=call.name, text=_cut(text), ok=ok)
+
+
+def _outcome(item: Work, cwd: str) -> tuple[str, bool]:
+    if item.status == "declined":
+        return "Not run: it was not approved.", False
+    match item:
+        case Command():
+            return _command_outcome(item)
+        case FileChange():
+            ok = item.status == "completed"
+            told = changes_as_diff(item.changes, cwd)
+            return (
+                told if ok else f"Not applied ({item.status or 'failed'}): {changes_in_words(item.changes, cwd)}"
+            ), ok
+        case McpCall():
+            return _mcp_outcome(item)
+        case DynamicCall():
+            return _texts(item.content_items or ()), bool(item.success)
+
+
+def _command_outcome(item: Command) -> tuple[str, bool]:
+    output = item.aggregated_output or ""
+    if item.exit_code:
+        return f"{output.rstrip()}\n[exit code {item.exit_code}]".lstrip(), False
+    if item.status != "completed":
+        return f"{output.rstrip()}\n[{item.status or 'ended'} without an exit code]".lstrip(), False
+    return output or "(no output)", True
+
+
+def _mcp_outcome(item: McpCall) -> tuple[str, bool]:
+    if item.error is not None:
+        message = item.error.get("message", "") if isinstance(item.error, Mapping) else str(item.error)
+        return str(message) or "It failed.", False
+    content = item.result.get("content") if isinstance(item.result, Mapping) else None
+    text = _texts(content) if isinstance(content, Sequence) and not isinstance(content, str) else ""
+    return text, item.status == "completed"
+
+
+def _texts(parts: Sequence[Any]) -> str:
+    """The texts in a result; what is no text is named."""
+    found = []
+    for part in parts:
+        if isinstance(part, Mapping):
+            text = part.get("text")
+            found.append(text if isinstance(text, str) else f"[{part.get('type', 'something')}]")
+    return "\n".join(found)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MOST_TEXT:
+        return text
+    half = _MOST_TEXT // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
+
+
+def note_of(item: Other) -> str:
+    """A line that says what codex did, for what is no call and no words."""
+    match item.type:
+        case "webSearch":
+            return f"[codex searched the web: {item.fields.get('query', '')}]"
+        case "imageView":
+            return f"[codex looked at a picture: {item.fields.get('path', '')}]"
+        case "plan":
+            return str(item.fields.get("text", ""))
+        case "contextCompaction":
+            return "[codex made room in its own context]"
+        case _:
+            return f"[codex: {item.type or 'something unnamed'}]"

@@ -1,0 +1,345 @@
+"""Turns what codex tells of one turn into Hermes' events. Pure: the same notifications give the same bytes.
+
+Words become a message when codex has completed them; a call is announced when it begins and has exactly one result.
+Calls that run side by side are announced one after the other, each when the one before has its result, so that roles
+always alternate as every model service wants them. What is left open at the end is closed by `close`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.codex.items import (
+    AgentMessage,
+    Command,
+    DynamicCall,
+    FileChange,
+    Item,
+    McpCall,
+    Other,
+    Reasoning,
+    UserWords,
+    Work,
+    call_of,
+    note_of,
+    read_item,
+    result_of,
+)
+from hermes.codex.wire import Notice
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    AuxiliaryCalled,
+    MessageDelta,
+    ModelRetried,
+    ReasoningDelta,
+    Steered,
+    ToolProgress,
+    ToolStarted,
+)
+from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, ToolFinished, Usage, UserMessage
+
+PROVIDER = "codex"
+ABORTED = "<turn_aborted>"
+STOPPED = "Stopped while it ran; what it had done by then remains."
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How codex says that a turn ended."""
+
+    status: str
+    message: str = ""
+    info: Any = None
+
+
+class _About(msgspec.Struct, frozen=True, rename="camel"):
+    """The part that all notifications about a turn share."""
+
+    turn_id: str = ""
+    item: msgspec.Raw = msgspec.Raw(b"")
+    item_id: str = ""
+    delta: str = ""
+
+
+class _TurnError(msgspec.Struct, frozen=True, rename="camel"):
+    message: str = ""
+    codex_error_info: Any = None
+    additional_details: str | None = None
+
+
+class _Error(msgspec.Struct, frozen=True, rename="camel"):
+    error: _TurnError = _TurnError()
+    will_retry: bool = False
+    turn_id: str = ""
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    id: str = ""
+    status: str = ""
+    error: _TurnError | None = None
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+class _Completed(msgspec.Struct, frozen=True):
+    turn: _Turn = _Turn()
+
+
+class _Tokens(msgspec.Struct, frozen=True, rename="camel"):
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_output_tokens: int = 0
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    last: _Tokens = _Tokens()
+
+
+class _UsageUpdated(msgspec.Struct, frozen=True, rename="camel"):
+    turn_id: str = ""
+    token_usage: _Usage = _Usage()
+
+
+class _Open(msgspec.Struct):
+    """A call that was begun and whose result is not written yet."""
+
+    call: ToolCall
+    announced: bool = False
+    result: ToolFinished | None = None
+
+
+_ABOUT = msgspec.json.Decoder(_About)
+_ERROR = msgspec.json.Decoder(_Error)
+_COMPLETED = msgspec.json.Decoder(_Completed)
+_USAGE = msgspec.json.Decoder(_UsageUpdated)
+
+
+class Projector:
+    """One turn. `delivered` has our ids of words that codex was given: their `seq`, or None for the turn's first."""
+
+    def __init__(self, turn: str, *, cwd: str = "", model: str = "") -> None:
+        self.turn = turn
+        self.delivered: dict[str, int | None] = {}
+        self.items: dict[str, Item] = {}
+        """Every item as it was announced last: a question about a patch only names its item."""
+        self.ending: Ending | None = None
+        self.usages: list[Usage] = []
+        self.final_text = ""
+        self.calls = 0
+        self.odd = 0
+        """Notifications that could not be read."""
+        self._cwd = cwd
+        self._model = model
+        self._open: dict[str, _Open] = {}
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._streams: dict[str, list[str]] = {}
+        self._retries = 0
+        self._handlers: Mapping[str, Callable[[Notice], list[Event]]] = {
+            "item/started": self._started,
+            "item/completed": self._completed,
+            "item/agentMessage/delta": self._words,
+            "item/reasoning/summaryTextDelta": self._thought,
+            "item/reasoning/textDelta": self._thought,
+            "item/commandExecution/outputDelta": self._output,
+            "thread/tokenUsage/updated": self._used,
+            "error": self._failed,
+            "turn/completed": self._ended,
+        }
+
+    @property
+    def working(self) -> bool:
+        """Whether a call is at work: silence says nothing then."""
+        return any(place.result is None for place in self._open.values())
+
+    @property
+    def commands(self) -> list[str]:
+        """Commands that have begun and not ended."""
+        return [key for key, place in self._open.items() if place.result is None and place.call.name == "exec_command"]
+
+    def feed(self, notice: Notice) -> list[Event]:
+        """What a notification comes to: durable events to record, transient ones to show, in this order."""
+        handler = self._handlers.get(notice.method)
+        if handler is None:
+            return []
+        try:
+            return handler(notice)
+        except msgspec.DecodeError:
+            self.odd += 1
+            return []
+
+    def close(self, fate: str = STOPPED, finish: FinishReason = "stop") -> list[Event]:
+        """Closes what is open when the turn is over. `fate` is what became of calls without a result."""
+        events: list[Event] = []
+        for place in self._open.values():
+            if place.result is None:
+                place.result = ToolFinished(call_id=place.call.id, name=place.call.name, text=fate, ok=False)
+        events += self._settle()
+        if finish == "interrupted":
+            self._texts += ["".join(stream) for stream in self._streams.values() if stream]
+        self._streams = {}
+        if self._texts or self._thoughts:
+            events.append(self._message(finish=finish))
+        return events
+
+    def _mine(self, notice: Notice) -> _About | None:
+        about = _ABOUT.decode(notice.params)
+        return about if about.turn_id == self.turn else None
+
+    def _started(self, notice: Notice) -> list[Event]:
+        about = self._mine(notice)
+        if about is None:
+            return []
+        item = read_item(about.item)
+        self.items[item.id] = item
+        if isinstance(item, AgentMessage):
+            self._streams[item.id] = []
+            return [MessageDelta(text="\n\n")] if self._texts else []
+        return self._begin(item) if isinstance(item, Command | FileChange | McpCall | DynamicCall) else []
+
+    def _completed(self, notice: Notice) -> list[Event]:
+        about = self._mine(notice)
+        if about is None:
+            return []
+        item = read_item(about.item)
+        self.items[item.id] = item
+        return self._take(item)
+
+    def _take(self, item: Item) -> list[Event]:
+        match item:
+            case AgentMessage(text=text):
+                self._streams.pop(item.id, None)
+                return self._said(text)
+            case Reasoning():
+                self._thoughts += [item.text] if item.text else []
+                return []
+            case UserWords():
+                return self._heard(item)
+            case Other():
+                note = note_of(item)
+                self._texts += [note] if note else []
+                return []
+            case _:
+                return self._finish(item)
+
+    def _said(self, text: str) -> list[Event]:
+        if text.lstrip().startswith(ABORTED):
+            self.ending = Ending("interrupted")
+        elif text:
+            self._texts.append(text)
+            self.final_text = text
+        return []
+
+    def _heard(self, item: UserWords) -> list[Event]:
+        if item.text.lstrip().startswith(ABORTED):
+            self.ending = Ending("interrupted")
+            return []
+        if item.client_id is None or item.client_id not in self.delivered:
+            before = [self._message()] if self._texts else []
+            return [*before, UserMessage(text=item.text, origin="hermes")]
+        seq = self.delivered.pop(item.client_id)
+        if seq is None:
+            return []
+        return [*([self._message()] if self._texts else []), Steered(inputs=(seq,))]
+
+    def _begin(self, item: Work) -> list[Event]:
+        call = call_of(item, self._cwd)
+        self._open[item.id] = _Open(call)
+        self.calls += 1
+        started = ToolStarted(call_id=call.id, name=call.name, arguments=call.arguments)
+        return [*self._announce(), started]
+
+    def _finish(self, item: Work) -> list[Event]:
+        begun = [] if item.id in self._open else self._begin(item)
+        self._open[item.id].result = result_of(item, self._cwd)
+        return [*begun, *self._settle()]
+
+    def _announce(self) -> list[Event]:
+        """The oldest open call gets its message, if it has none yet."""
+        oldest = next(iter(self._open.values()), None)
+        if oldest is None or oldest.announced:
+            return []
+        oldest.announced = True
+        return [self._message(calls=(oldest.call,), finish="tool_calls")]
+
+    def _settle(self) -> list[Event]:
+        """Writes results in the order of the calls, as far as they are there."""
+        events: list[Event] = []
+        while self._open:
+            events += self._announce()
+            key, place = next(iter(self._open.items()))
+            if place.result is None:
+                break
+            events.append(place.result)
+            del self._open[key]
+        return events
+
+    def _message(
+        self, *, calls: tuple[ToolCall, ...] = (), finish: FinishReason = "stop", usage: Usage | None = None
+    ) -> AssistantMessage:
+        """What was said and thought since the last message."""
+        text, reasoning = "\n\n".join(self._texts), "\n\n".join(self._thoughts)
+        self._texts.clear()
+        self._thoughts.clear()
+        return AssistantMessage(
+            text=text,
+            reasoning=reasoning,
+            tool_calls=calls,
+            finish=finish,
+            provider=PROVIDER,
+            model=self._model,
+            usage=usage,
+        )
+
+    def _words(self, notice: Notice) -> list[Event]:
+        about = self._mine(notice)
+        if about is None or not about.delta:
+            return []
+        self._streams.setdefault(about.item_id, []).append(about.delta)
+        return [MessageDelta(text=about.delta)]
+
+    def _thought(self, notice: Notice) -> list[Event]:
+        about = self._mine(notice)
+        return [ReasoningDelta(text=about.delta)] if about and about.delta else []
+
+    def _output(self, notice: Notice) -> list[Event]:
+        about = self._mine(notice)
+        return [ToolProgress(call_id=about.item_id, text=about.delta)] if about and about.delta else []
+
+    def _used(self, notice: Notice) -> list[Event]:
+        """What one model call took. It belongs to the words before it; a call that said nothing is counted apart."""
+        update = _USAGE.decode(notice.params)
+        last = update.token_usage.last
+        if update.turn_id != self.turn or not (last.input_tokens or last.output_tokens):
+            return []
+        usage = Usage(
+            input_tokens=last.input_tokens,
+            output_tokens=last.output_tokens,
+            cache_read_tokens=last.cached_input_tokens,
+            cache_write_tokens=last.cache_write_input_tokens,
+            reasoning_tokens=last.reasoning_output_tokens,
+        )
+        self.usages.append(usage)
+        if self._texts and not self._open:
+            return [self._message(usage=usage)]
+        return [AuxiliaryCalled(task="codex", provider=PROVIDER, model=self._model, usage=usage)]
+
+    def _failed(self, notice: Notice) -> list[Event]:
+        failure = _ERROR.decode(notice.params)
+        if not failure.will_retry or failure.turn_id not in ("", self.turn):
+            return []
+        self._retries += 1
+        self._streams = {}
+        detail = " ".join(part for part in (failure.error.message, failure.error.additional_details) if part)
+        return [ModelRetried(reason="connection", detail=detail, attempt=self._retries, provider=PROVIDER)]
+
+    def _ended(self, notice: Notice) -> list[Event]:
+        turn = _COMPLETED.decode(notice.params).turn
+        if turn.id != self.turn:
+            return []
+        error = turn.error or _TurnError()
+        detail = " ".join(part for part in (error.message, error.additional_details) if part)
+        self.ending = Ending(turn.status, detail, error.codex_error_info)
+        unseen = [item for item in map(read_item, turn.items) if isinstance(item, AgentMessage)]
+        return [event for item in unseen if item.id not in self.items for event in self._take(item)]

@@ -1,0 +1,145 @@
+"""The wire of `codex app-server`: one JSON message per line, in both directions. No process, no clock.
+
+What a message is goes by which keys it has, never by their values: the server's first request has the id 0. The two
+sides number their requests independently.
+"""
+
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from hermes.codex.failures import CodexGone
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes of one message. The longest seen is 1 MiB of a command's output; pictures can be longer."""
+
+RequestId: TypeAlias = int | str
+
+UNKNOWN_METHOD = -32601
+INTERNAL = -32603
+
+
+class Call(msgspec.Struct, frozen=True):
+    """The other side asks, and waits for an answer."""
+
+    id: RequestId
+    method: str
+    params: Raw
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """The other side tells."""
+
+    method: str
+    params: Raw
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """An error answer."""
+
+    code: int = 0
+    message: str = ""
+    data: Any = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came of a request of ours; `error` when nothing did."""
+
+    id: RequestId | None
+    result: Raw
+    error: Fault | None = None
+
+
+class Noise(msgspec.Struct, frozen=True):
+    """A line that is no message, and why. It is counted and passed over."""
+
+    why: str
+
+
+Incoming: TypeAlias = Call | Notice | Answer | Noise
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    id: RequestId | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw = Raw(b"null")
+    result: Raw | UnsetType = UNSET
+    error: Fault | UnsetType | None = UNSET
+
+
+_DECODER = msgspec.json.Decoder(_Envelope)
+
+
+class Lines:
+    """Cuts a stream of bytes into lines, with a limit. Feed it whatever comes."""
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit
+        self._waiting = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that are complete now. CodexGone when one grows past the limit: what follows can't be trusted."""
+        first, *rest = chunk.split(b"\n")
+        self._waiting += first
+        found = []
+        for piece in rest:
+            self._check(len(self._waiting))
+            found.append(bytes(self._waiting))
+            self._waiting = bytearray(piece)
+        self._check(len(self._waiting))
+        return [line for line in found if line.strip()]
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise CodexGone(
+                f"Codex sent a message of more than {self._limit / 2**20:.0f} MiB, so its process was ended.",
+                hint="What was done until then is kept. Say it again to go on.",
+            )
+
+
+def classify(line: bytes) -> Incoming:
+    """What a line is."""
+    try:
+        envelope = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Noise(f"not a message: {error}")
+    if not isinstance(envelope.method, UnsetType):
+        return _told(envelope.method, envelope)
+    if isinstance(envelope.id, UnsetType):
+        return Noise("neither a method nor an id")
+    if isinstance(envelope.error, Fault):
+        return Answer(envelope.id, Raw(b"null"), envelope.error)
+    return Answer(envelope.id, Raw(b"null") if isinstance(envelope.result, UnsetType) else envelope.result)
+
+
+def _told(method: str, envelope: _Envelope) -> Incoming:
+    """A message with a method: with an id it wants an answer."""
+    if isinstance(envelope.id, UnsetType):
+        return Notice(method, envelope.params)
+    return Noise("a request whose id is null") if envelope.id is None else Call(envelope.id, method, envelope.params)
+
+
+def request(number: RequestId, method: str, params: object = None) -> bytes:
+    """A request of ours."""
+    body: dict[str, object] = {"id": number, "method": method}
+    return _line(body if params is None else {**body, "params": params})
+
+
+def notification(method: str) -> bytes:
+    """Something we tell."""
+    return _line({"method": method})
+
+
+def answer(number: RequestId, result: object) -> bytes:
+    """What we answer."""
+    return _line({"id": number, "result": result})
+
+
+def refusal(number: RequestId, code: int, message: str) -> bytes:
+    """What we answer when there is nothing else to say. Codex takes it for a no."""
+    return _line({"id": number, "error": {"code": code, "message": message}})
+
+
+def _line(message: dict[str, object]) -> bytes:
+    return msgspec.json.encode(message) + b"\n"
