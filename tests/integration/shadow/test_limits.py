@@ -108,6 +108,19 @@ async def test_old_turns_are_dropped_and_counted_and_newer_ones_still_work(tmp_p
     assert bench.undo("old").restored == ()
 
 
+async def test_a_file_that_only_dropped_turns_had_is_kept_anew(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    (bench.cwd / "stable").write_text("the same all the time")
+    await bench.turn("old", lambda: bench.shell(": > other"))
+    for file in bench.shadows.folder.glob("*/turns/*"):
+        os.utime(file, (0, 0))
+    bench.clock.advance((KEPT_DAYS + 1) * 86_400.0)
+    assert sweep(bench.shadows, always=True)
+    await bench.turn("new", lambda: bench.shell("rm stable"))
+    assert bench.undo("new").restored == ("stable",)
+    assert (bench.cwd / "stable").read_text() == "the same all the time"
+
+
 async def test_the_oldest_turns_go_when_there_is_too_much(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for number in range(8):
