@@ -9,12 +9,14 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import msgspec
+
+from hermes.testing.emulator import Emulator
 
 _PATIENCE = 30.0  # seconds for anything to happen
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
@@ -84,6 +86,7 @@ class Terminal:
         self._cwd = cwd
         self._size = size
         self._written = b""
+        self._emulator = Emulator(*size)
         self._changed = asyncio.Event()
         self._fd = -1
         self._process: asyncio.subprocess.Process | None = None
@@ -119,6 +122,41 @@ class Terminal:
         """Everything it wrote, as text."""
         return _ESCAPES.sub(b"", self._written).decode("utf-8", "replace")
 
+    @property
+    def shown(self) -> str:
+        """What a person sees now, with everything that scrolled away."""
+        return self._emulator.text
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Changes the window's size, and tells the process."""
+        self._emulator.resize(columns, rows)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def vanish(self) -> None:
+        """The terminal is gone: its window was closed, its connection lost."""
+        asyncio.get_running_loop().remove_reader(self._fd)
+        os.close(self._fd)
+        self._fd = os.open(os.devnull, os.O_RDWR)
+
+    def kill(self) -> None:
+        """Ends the process as a crash does."""
+        assert self._process is not None, "the terminal was not entered"  # noqa: S101
+        self._process.kill()
+
+    async def until(self, holds: Callable[[str], bool]) -> str:
+        """Waits until that holds of what a person sees; what that is."""
+
+        async def look() -> None:
+            while not holds(self.shown):
+                self._changed.clear()
+                await self._changed.wait()
+
+        try:
+            await asyncio.wait_for(look(), _PATIENCE)
+        except TimeoutError as error:
+            raise AssertionError(f"it never held of:\n{self.shown}") from error
+        return self.shown
+
     def type(self, text: str) -> None:
         """Presses keys."""
         os.write(self._fd, text.encode())
@@ -152,6 +190,7 @@ class Terminal:
         try:
             while data := os.read(self._fd, 65536):
                 self._written += data
+                self._emulator.feed(data)
         except BlockingIOError:
             pass
         except OSError:  # the other side is closed

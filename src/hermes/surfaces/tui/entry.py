@@ -50,9 +50,13 @@ class Entry:
     def recover(self) -> bool:
         """Brings back what was typed and not sent when an earlier chat of this folder died."""
         text = self._drafts.recover()
-        if text and not self.buffer.text:
-            self.buffer.insert_text(self._pastes.fold(text))
+        self.offer(text)
         return bool(text)
+
+    def offer(self, text: str) -> None:
+        """Puts words into an empty input."""
+        if not self.buffer.text:
+            self.buffer.insert_text(self._pastes.fold(text))
 
     def put_aside(self) -> None:
         """Makes room for the answer to a question."""

@@ -155,6 +155,9 @@ class LiveScreen:
         self._label = label
         self._app.invalidate()
 
+    def offer(self, text: str) -> None:
+        self._entry.offer(text)
+
     async def read(self) -> Typed | None:
         return await self._typed.get()
 

@@ -58,6 +58,10 @@ class Screen(Protocol):
         """Asks for a line under this label; empty for the usual prompt."""
         ...
 
+    def offer(self, text: str) -> None:
+        """Puts words into the input, to be changed and sent again; nothing that is being typed is lost."""
+        ...
+
     async def read(self) -> Typed | None:
         """The next thing that was typed; None when the person is gone."""
         ...
@@ -127,6 +131,9 @@ class PlainScreen:
         self._label = label
         if label:
             self._prompt()
+
+    def offer(self, text: str) -> None:
+        """The terminal edits its lines itself."""
 
     async def read(self) -> Typed | None:
         line = await self._lines.read()

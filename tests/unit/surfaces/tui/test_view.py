@@ -1,13 +1,16 @@
 """What a chat shows of a session's events."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.toolline import Marks
-from hermes.surfaces.tui.commands import SLASHES, find_slash
+from hermes.surfaces.tui.rows import Row, plain
+from hermes.surfaces.tui.typed import Typed
 from hermes.surfaces.tui.view import ChatView
+from hermes.testing.clock import FakeClock
 
 
 class FakeScreen:
@@ -15,34 +18,47 @@ class FakeScreen:
 
     def __init__(self, *, echoes: bool = False, columns: int = 80) -> None:
         self.style = Style(enabled=False)
-        self.marks = Marks()
+        self.marks = Marks(spinner="…")
         self.echoes = echoes
+        self.animates = not echoes
         self.columns = columns
         self.text = ""
-        self.now = ""
+        self.now: list[str] = []
+        self.label = ""
+        self.below = ""
         self.is_whole = True
+        self.settled = 0
 
     def write(self, text: str) -> None:
         self.is_whole = False
         self.text += text
 
-    def line(self, text: str = "") -> None:
-        self.text += ("\n" if self.text and not self.text.endswith("\n") else "") + text + "\n"
-
     def whole(self) -> None:
         self.is_whole = True
 
-    def status(self, text: str) -> None:
-        self.now = text
+    def line(self, text: str = "") -> None:
+        self.text += ("\n" if self.text and not self.text.endswith("\n") else "") + text + "\n"
+
+    def live(self, rows: Sequence[Row]) -> None:
+        self.now = [plain(row) for row in rows]
+
+    def foot(self, text: str) -> None:
+        self.below = text
+
+    def settle(self) -> None:
+        self.settled += 1
 
     def ask(self, label: str) -> None:
-        self.now = label
+        self.label = label
 
-    async def read(self) -> str | None:
+    def offer(self, text: str) -> None:
+        self.label = text
+
+    async def read(self) -> Typed | None:
         return None
 
     def leave(self) -> None:
-        self.now = "left"
+        self.label = "left"
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:
@@ -51,7 +67,7 @@ def event(kind: str, **fields: Any) -> dict[str, Any]:
 
 def viewed(*events: dict[str, Any], screen: FakeScreen | None = None) -> FakeScreen:
     screen = screen or FakeScreen()
-    view = ChatView(screen, "s")
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
     for one in events:
         view.see(one)
     return screen
@@ -74,17 +90,74 @@ def test_a_whole_turn() -> None:
         ENDED,
     )
     assert screen.text == ("› hello\n  you\n✓ read_file a.py 200 ms\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n")
-    assert screen.now == ""
+    assert screen.now == []
+    assert screen.settled == 1
 
 
-def test_the_status_says_what_goes_on() -> None:
-    screen = viewed(SAID, STARTED)
-    assert screen.now == "… thinking"
-    started = event("tool.started", call_id="c", name="terminal", arguments='{"command": "make"}')
-    assert viewed(SAID, STARTED, started).now == "… terminal make"
-    assert viewed(SAID, STARTED, event("message.user", text="more", seq=5)).now == "… thinking · 1 waiting"
-    streaming = (SAID, STARTED, event("message.user", text="more", seq=5), event("message.delta", text="x"))
-    assert viewed(*streaming).now == "… 1 waiting"
+def test_what_goes_on_is_shown_and_for_how_long() -> None:
+    assert viewed(SAID, STARTED).now == ["… thinking 4.0 s"]
+    started = event("tool.started", call_id="c", name="terminal", arguments='{"command": "make"}', ts=12.0)
+    progress = event("tool.progress", call_id="c", text="one\ntwo\nthree\nfour\n")
+    shown = viewed(SAID, STARTED, started, progress).now
+    assert shown == ["… terminal make 2.0 s", "  │ two", "  │ three", "  │ four"]
+
+
+def test_messages_that_wait_are_shown() -> None:
+    more = [event("message.user", text=f"more {seq}", seq=seq) for seq in range(5, 10)]
+    screen = viewed(SAID, STARTED, event("message.delta", text="x"), *more)
+    assert screen.now == ["  queued › more 5", "  queued › more 6", "  queued › more 7", "  and 2 more"]
+
+
+def test_thinking_is_shown_while_it_lasts() -> None:
+    thought = event("reasoning.delta", text="First this.\nThen that.")
+    assert viewed(SAID, STARTED, thought).now == ["… thinking 4.0 s", "  │ Then that."]
+    assert viewed(SAID, STARTED, thought, event("message.delta", text="So")).now == []
+
+
+def test_words_before_a_call_are_shown_once() -> None:
+    screen = viewed(
+        STARTED,
+        event("message.delta", text="Let me."),
+        event("tool.generating", call_id="c", name="terminal"),
+        event("message.assistant", text="Let me."),
+    )
+    assert screen.text.count("Let me.") == 1
+
+
+DIFF = "Edited a.py:\n@@ -1,1 +1,1 @@\n-old\n+new"
+EDIT = event("tool.started", call_id="c", name="edit_file", arguments='{"path": "a.py"}')
+
+
+def test_a_diff_is_shown_with_the_call_that_made_it() -> None:
+    done = event("tool.finished", call_id="c", name="edit_file", text=DIFF)
+    assert viewed(STARTED, EDIT, done).text == "✓ edit_file a.py 0 ms\n  │ @@ -1,1 +1,1 @@\n  │ -old\n  │ +new\n"
+
+
+async def test_a_diff_that_was_approved_is_not_shown_again() -> None:
+    asked = event("approval.requested", call_id="c", name="edit_file", arguments="{}", summary=DIFF)
+    answered = event("approval.answered", call_id="c", answer="once", by="cli")
+    done = event("tool.finished", call_id="c", name="edit_file", text=DIFF)
+    assert viewed(STARTED, EDIT, asked, answered, done).text == "Allowed once.\n✓ edit_file a.py 0 ms\n"
+
+
+async def test_a_call_that_waits_says_so() -> None:
+    asked = event("approval.requested", call_id="c", name="edit_file", arguments="{}", summary="x")
+    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waits for you"]
+
+
+def test_a_long_message_is_echoed_in_short() -> None:
+    screen = viewed(event("message.user", text="\n".join(map(str, range(30))), seq=2), STARTED)
+    assert screen.text.splitlines()[-1] == "  … 23 more lines"
+
+
+def test_what_was_attached_is_not_echoed() -> None:
+    text = 'read @a\n\n<attached path="a">\nsecret\n</attached>'
+    assert viewed(event("message.user", text=text, seq=2), STARTED).text == "› read @a\n"
+
+
+def test_the_status_line_follows_what_replies_used() -> None:
+    reply = event("message.assistant", text="x", usage={"input_tokens": 1500, "output_tokens": 500, "cost_usd": 0.25})
+    assert viewed(STARTED, reply).below == "2k tokens · $0.25"
 
 
 def test_a_screen_that_echoes_shows_nothing_twice() -> None:
@@ -123,15 +196,3 @@ def test_nudges_and_other_sessions_are_not_shown() -> None:
     other = {**event("message.delta", text="elsewhere"), "session_id": "t"}
     screen = viewed(nudge, event("turn.started", inputs=[3]), other)
     assert screen.text == ""
-
-
-def test_slash_commands_are_found_by_name_or_beginning() -> None:
-    names = [slash.name for slash in SLASHES]
-    assert len(names) == len(set(names))
-    assert {"help", "new", "resume", "sessions", "title", "model", "cost", "status", "stop", "quit"} <= set(names)
-    assert [slash.name if (slash := find_slash(name)) else None for name in ("help", "q", "s", "")] == [
-        "help",
-        "quit",
-        None,
-        None,
-    ]

@@ -62,19 +62,6 @@ async def title(chat: "Chat", text: str) -> None:
     chat.view.say(f"Title: {one_line(info.title) or '(none yet)'}")
 
 
-async def branch(chat: "Chat", _: str) -> None:
-    """Goes on in a copy of the session; the original stays as it is."""
-    if chat.is_busy():
-        return
-    before = chat.session
-    if not chat.app.store.sessions.find(before).messages:
-        raise UsageError("There is nothing to branch from yet.", hint="Say something first.")
-    session = chat.app.ids.session()
-    await asyncio.to_thread(chat.app.store.log.branch, before, session, surface="cli")
-    chat.enter(session)
-    chat.view.say(f"Session {session}, a copy of {before}. Back: /resume {before}")
-
-
 async def history(chat: "Chat", count: str) -> None:
     """Shows the last messages again."""
     from hermes.surfaces.terminal.transcript import transcript

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.surfaces.tui.slash import answering, asking, going, sessions
+from hermes.surfaces.tui.slash import answering, asking, going, rewinding, sessions
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -38,10 +38,14 @@ SLASHES = (
     Slash("resume", "ID", "go on with another session", sessions.resume, "Sessions"),
     Slash("sessions", "", "the sessions used last", sessions.recent, "Sessions"),
     Slash("title", "TEXT", "name this session", sessions.title, "Sessions"),
-    Slash("branch", "", "go on in a copy of this session", sessions.branch, "Sessions"),
     Slash("history", "N", "read the last N messages again", sessions.history, "Sessions"),
     Slash("search", "WORDS", "find messages in all sessions", sessions.search, "Sessions"),
     Slash("export", "FILE", "write this session to a file: .md to read, else JSON lines", sessions.export, "Sessions"),
+    Slash("undo", "N", "take back the last turn, or N of them: files and conversation", rewinding.undo, "Changes"),
+    Slash("redo", "", "bring back what the last undo took", rewinding.redo, "Changes"),
+    Slash("retry", "", "take back the last turn and ask the same again", rewinding.retry, "Changes"),
+    Slash("diff", "", "what the last turn changed in files", rewinding.diff, "Changes"),
+    Slash("branch", "N", "go on in a copy of this session, without its last N turns", rewinding.branch, "Changes"),
     Slash("model", "NAME", "which model answers; change it", answering.model, "Model"),
     Slash("cost", "", "what this session took", answering.cost, "Model"),
     Slash("context", "", "how full the model's window is", answering.context, "Model"),
@@ -52,6 +56,8 @@ SLASHES = (
     Slash("config", "", "the settings in force", asking.config, "Set-up"),
     Slash("doctor", "", "check this installation", asking.doctor, "Set-up"),
 )
+
+_ALIASES = {"exit": "quit", "q": "quit", "?": "help", "clear": "new", "compact": "compress"}
 
 KEYS = (
     ("Enter", "send; while Hermes works the message waits for its turn"),
@@ -67,6 +73,7 @@ KEYS = (
 
 def find_slash(name: str) -> Slash | None:
     """The command of that name, or the only one that begins so."""
+    name = _ALIASES.get(name, name)
     exact = [slash for slash in SLASHES if slash.name == name]
     begun = [slash for slash in SLASHES if name and slash.name.startswith(name)]
     return next(iter(exact), begun[0] if len(begun) == 1 else None)

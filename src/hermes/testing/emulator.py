@@ -1,0 +1,119 @@
+"""A small terminal: what a person would see of the bytes that a program wrote, scrollback included.
+
+Understands what line-oriented programs use: printing with wrapping, CR, LF, BS, moving, erasing. On a narrower window
+it breaks the rows that are there, as most terminals do. Other codes are skipped.
+"""
+
+import codecs
+import re
+
+from hermes.surfaces.terminal.text import cells
+
+_CODE = re.compile(r"\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>78])")
+
+
+class Emulator:
+    """A screen of some size; `lines` is everything on it and above it."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self._columns = columns
+        self._height = rows
+        self._rows: list[list[str]] = [[]]
+        self._top = 0
+        self._x = 0
+        self._y = 0
+        self._wraps = True
+        self._rest = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows as text, without what is blank at their end."""
+        return ["".join(row).rstrip() for row in self._rows]
+
+    @property
+    def text(self) -> str:
+        """All rows, without the blank ones at the end."""
+        return "\n".join(self.lines).rstrip("\n")
+
+    def feed(self, data: bytes) -> None:
+        """Shows more bytes."""
+        text = self._rest + self._decoder.decode(data)
+        self._rest = ""
+        at = 0
+        while at < len(text):
+            if text[at] != "\x1b":
+                self._put(text[at])
+                at += 1
+                continue
+            found = _CODE.match(text, at)
+            if found is None:
+                self._rest = text[at:]
+                return
+            self._do(found[1] or "", found[2] or "")
+            at = found.end()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Another size of the window; rows that no longer fit are broken, and the cursor stays with its character."""
+        broken: list[list[str]] = []
+        for number, row in enumerate(self._rows):
+            if number == self._y:
+                y, x = len(broken) + self._x // columns, self._x % columns
+            while row and row[-1] == " ":
+                row.pop()
+            broken += [row[start : start + columns] for start in range(0, max(len(row), 1), columns)]
+        self._rows, self._y, self._x = broken, y, x
+        self._columns, self._height = columns, rows
+        self._scroll()
+
+    def _put(self, char: str) -> None:
+        match char:
+            case "\r":
+                self._x = 0
+            case "\n":
+                self._y += 1
+                self._scroll()
+            case "\b":
+                self._x = max(0, self._x - 1)
+            case _ if char.isprintable():
+                self._print(char)
+            case _:
+                pass
+
+    def _print(self, char: str) -> None:
+        size = cells(char)
+        if self._x + size > self._columns:
+            if not self._wraps:
+                return
+            self._x, self._y = 0, self._y + 1
+            self._scroll()
+        row = self._rows[self._y]
+        row += [" "] * (self._x + size - len(row))
+        if size:
+            row[self._x : self._x + size] = [char, *[""] * (size - 1)]
+        self._x += size
+
+    def _do(self, numbers: str, code: str) -> None:
+        count = int(numbers) if numbers.isdecimal() and numbers != "0" else 1
+        match code:
+            case "A":
+                self._y = max(self._top, self._y - count)
+            case "B":
+                self._y = min(self._top + self._height - 1, self._y + count)
+                self._scroll()
+            case "C":
+                self._x = min(self._columns - 1, self._x + count)
+            case "D":
+                self._x = max(0, self._x - count)
+            case "J" | "K":
+                del self._rows[self._y][self._x :]
+                if code == "J":
+                    del self._rows[self._y + 1 :]
+            case "h" | "l" if numbers == "?7":
+                self._wraps = code == "h"
+            case _:
+                pass
+
+    def _scroll(self) -> None:
+        self._rows += [[] for _ in range(self._y + 1 - len(self._rows))]
+        self._top = max(self._top, self._y + 1 - self._height, 0)

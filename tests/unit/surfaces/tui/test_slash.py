@@ -1,0 +1,29 @@
+"""The table of slash commands."""
+
+from hermes.surfaces.terminal.text import width
+from hermes.surfaces.tui.slash.table import SLASHES, find_slash, help_lines, page
+
+WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status cost
+steer queue stop history search export config doctor quit"""
+
+
+def test_every_command_is_there_once() -> None:
+    names = [slash.name for slash in SLASHES]
+    assert len(names) == len(set(names))
+    assert set(WANTED.split()) <= set(names)
+
+
+def test_a_command_is_found_by_name_or_beginning() -> None:
+    typed = ("help", "exit", "qui", "sess", "sessions", "s", "")
+    found = [slash.name if (slash := find_slash(name)) else None for name in typed]
+    assert found == ["help", "quit", "quit", "sessions", "sessions", None, None]
+
+
+def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
+    for text in ("\n".join(help_lines(80)), page()):
+        assert all(f"/{slash.name}" in text and slash.summary.split()[0] in text for slash in SLASHES)
+
+
+def test_help_fits_a_narrow_screen() -> None:
+    assert max(map(width, help_lines(39))) <= 39
+    assert max(map(width, help_lines(79))) <= 79
