@@ -197,6 +197,8 @@ class Job:
         members = self._members()
         if not self._started.dies_alone:
             return members
+        if self._process.poll() is not None:  # the kernel is ending them already
+            return []
         makers = {self.pid, *(pid for pid in members if state_of(pid)[1:2] == [str(self.pid).encode()])}
         return [pid for pid in members if pid not in makers]
 

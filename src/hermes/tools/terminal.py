@@ -21,6 +21,7 @@ from hermes.tools.commands import Commands, Running, Surroundings
 from hermes.tools.live import Live
 from hermes.tools.output import OutputFolder
 from hermes.tools.sandbox import Sandbox
+from hermes.tools.sandbox.places import hidden
 from hermes.tools.tool import tool
 
 _GRACE = 0.5
@@ -127,13 +128,19 @@ class Terminal:
 
     def _hint(self, running: Running, text: str) -> str:
         """What to do when the sandbox was probably in the way."""
-        if not running.confined or not _STOPPED_BY_SANDBOX.search(text[-_LOOKED_AT:]):
+        end = text[-_LOOKED_AT:]
+        if not running.confined or not (_STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)):
             return ""
         network = "no network" if running.fence.reach == "workspace" else "the network"
         return (
             f"\n[The sandbox may have stopped this: a command has {network}, can write in {running.fence.workspace} and"
             f" $TMPDIR only, and can't read secrets. If the task needs more, ask with reach: network or machine.]"
         )
+
+
+def _names_hidden(running: Running, text: str) -> bool:
+    """Whether something is missed that is only covered."""
+    return "No such file" in text and any(f"{path.name}/" in text for path in hidden(running.fence))
 
 
 def _outcome(code: int | None, seconds: int, problem: str, left: list[str]) -> list[str]:

@@ -168,12 +168,13 @@ class Machine:
 
     async def run(self, command: str, reach: Reach = "workspace", **more: object) -> ToolResult:
         """Runs a command in the workspace."""
-        context = ToolContext("c1", "s1", self.workspace, self._show, reach=reach)
-        return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, context)
+        return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, self.context(reach))
+
+    def context(self, reach: Reach = "workspace") -> ToolContext:
+        return ToolContext("c1", "s1", self.workspace, self._show, reach=reach)
 
     async def process_tool(self, action: str, id: str = "", **more: object) -> ToolResult:  # noqa: A002 - the tool's
-        context = ToolContext("c1", "s1", self.workspace, self._show)
-        return await self.terminal.processes.process.run({"action": action, "id": id, **more}, context)
+        return await self.terminal.processes.process.run({"action": action, "id": id, **more}, self.context())
 
     async def prove(self) -> None:
         """Harmless probes: nothing destructive is run in a sandbox that does not hold."""

@@ -51,11 +51,11 @@ class Bubblewrap:
             *_each("--ro-bind-try", _KEPT_OF_RUN),
             *_covered(path for path in secret if not _within(path, own)),
             *_covered(path for path in sockets(fence) if not _within(path, [Path("/run"), Path("/tmp"), *secret])),  # noqa: S108
-            *("--bind", str(fence.temporary), "/tmp", "--bind", str(fence.temporary), "/var/tmp"),  # noqa: S108
+            *("--tmpfs", "/var/tmp", "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
             *_covered(path for path in secret if _within(path, own)),
-            *_each("--ro-bind", (str(path) for path in _kept(own))),
+            *_each("--ro-bind", (str(path) for path in _kept(own) if not _within(path, secret))),
         ]
 
     def _namespaces(self, fence: Fence) -> Iterator[str]:

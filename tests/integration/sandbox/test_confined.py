@@ -1,0 +1,233 @@
+"""What a confined command can do, what it is told when it can't, and how far `reach` lets it go."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
+
+from hermes.tools.limits import Limits
+from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
+
+HINT = "The sandbox may have stopped this"
+
+
+async def test_the_workspace_and_the_temporary_folder_can_be_written(machine: Machine) -> None:
+    script = (
+        "set -e; mkdir -p a/b; echo one > a/b/f; mv a/b/f a/g; cp a/g a/h; ln a/g a/hard; ln -s g a/soft; rm a/h\n"
+        "chmod 750 a; chmod +x a/g; touch -d '2001-02-03 00:00:00' a/g; stat -c '%a %Y' a/g; stat -c %a a\n"
+        "echo two > $TMPDIR/x; mkfifo p; printf x > u; truncate -s 3 u; mkdir d; rmdir d; cat $TMPDIR/x a/soft"
+    )
+    result = await machine.run(script)
+    assert result.ok, result.text
+    assert result.text == "755 981158400\n750\ntwo\none\n[exit code 0]"
+    machine.assert_untouched()
+
+
+async def test_programs_work_as_they_do_outside(machine: Machine) -> None:
+    script = (
+        "set -e; git init -q .; git config user.email a@b; git config user.name n; git add .; git commit -qm one\n"
+        "git log --oneline | wc -l; python3 -c 'import subprocess, tempfile; tempfile.TemporaryFile();"
+        ' print(subprocess.check_output(["echo", "two"]).decode(), end="")\'\n'
+        "tar -cf x.tar keep.txt; rm keep.txt; tar -xf x.tar; cat keep.txt; cat $HOME/notes.txt; echo | sort | cat\n"
+        "(sleep 0.01; echo three) & wait; kill -0 $$; cp -p keep.txt kept.txt; install -m 600 keep.txt inst.txt"
+    )
+    result = await machine.run(script)
+    assert result.ok, result.text
+    assert result.text.split("\n")[:4] == ["1", "two", "minereadable", "three"] or "three" in result.text
+
+
+async def test_temporary_files_stay_for_the_session_and_go_with_it(machine: Machine) -> None:
+    await machine.run("echo kept > $TMPDIR/file")
+    assert (await machine.run("cat $TMPDIR/file; dirname $TMPDIR")).text.startswith(f"kept\n{machine.root}/temporary\n")
+    await machine.terminal.close()
+    assert list((machine.root / "temporary").iterdir()) == []
+
+
+async def test_slash_tmp_is_the_sessions_own_with_bubblewrap(machine: Machine, tmp_path: Path) -> None:
+    if machine.sandbox.kind != "bubblewrap":
+        pytest.skip("only a view of its own can be another")
+    (tmp_path / "of-the-machine").touch()
+    assert (await machine.run(f"ls {tmp_path} || echo x > /tmp/mine; cat $TMPDIR/mine")).text.endswith(
+        "x\n[exit code 0]"
+    )
+    assert not os.path.exists("/tmp/mine")  # noqa: S108, PTH110, ASYNC240 - that is the point
+
+
+async def test_a_server_of_its_own_can_be_reached_with_bubblewrap(machine: Machine) -> None:
+    if machine.sandbox.kind != "bubblewrap":
+        pytest.skip("Landlock has no network of its own to give")
+    script = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+        "c = socket.create_connection(s.getsockname()); c.send(b'hello'); print(s.accept()[0].recv(9))"
+    )
+    assert (await machine.run(f'python3 -c "{script}"')).text == "b'hello'\n[exit code 0]"
+
+
+async def test_reach_network_opens_the_network_and_nothing_else(machine: Machine) -> None:
+    await machine.prove()
+    connect = f"exec 3<>/dev/tcp/127.0.0.1/{machine.listener.port} && echo connected"
+    result = await machine.run(
+        f"{connect}; rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519", "network"
+    )
+    assert "connected" in result.text
+    assert SECRET not in result.text
+    assert machine.fingerprint() == machine.before
+    by_path = f"import socket; socket.socket(socket.AF_UNIX).connect('{machine.listener.path}')"
+    machine.listener.heard.clear()
+    assert not (await machine.run(f'python3 -c "{by_path}"', "network")).ok
+    machine.assert_untouched()
+
+
+async def test_reach_machine_is_not_confined(machine: Machine) -> None:
+    result = await machine.run(f"touch {machine.outside}/new && cat {machine.home}/notes.txt", "machine")
+    assert result.text == "readable\n[exit code 0]"
+    assert (machine.outside / "new").exists()
+
+
+async def test_a_wider_reach_than_was_granted_is_told(machine: Machine) -> None:
+    result = await machine.terminal.terminal.run(
+        {"command": f"touch {machine.outside}/new", "reach": "machine"}, machine.context("workspace")
+    )
+    assert "reach was workspace, not machine" in result.text
+    assert not (machine.outside / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["touch {out}/x", "cat {out}/home/.ssh/id_ed25519", "echo > /dev/tcp/192.0.2.1/80"],
+)
+async def test_what_the_sandbox_stopped_is_said_last(machine: Machine, command: str) -> None:
+    text = (await machine.run(command.format(out=machine.outside))).text
+    assert HINT in text.splitlines()[-1]
+    assert "reach: network or machine" in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["false", "touch {out}/x || true", "echo 'Permission denied'"])
+async def test_other_failures_are_not_put_down_to_the_sandbox(machine: Machine, command: str) -> None:
+    assert HINT not in (await machine.run(command.format(out=machine.outside))).text
+
+
+PLANTS = [
+    "echo evil > .git/hooks/pre-commit",
+    "echo evil >> .git/config",
+    "mkdir -p .vscode; echo evil > .vscode/tasks.json",
+    "mkdir .claude .codex .hermes; echo evil | tee .claude/x .codex/x .hermes/x",
+    "echo evil > .bashrc; echo evil > .envrc",
+    "mv .git .g; cp -r .g .git; echo evil > .git/hooks/pre-commit",
+    "rm -rf .git/hooks; ln -s {out}/home .git/hooks; echo evil > .git/hooks/.bashrc",
+    "ln -s {out}/home .vscode",
+    "rm -f .git/config; ln -s {out}/home/.gitconfig .git/config",
+    "echo evil > sub/.git/hooks/post-checkout",
+    "rm -rf .git",
+]
+
+
+@pytest.mark.parametrize("command", PLANTS)
+async def test_what_runs_later_is_as_before(machine: Machine, command: str) -> None:
+    await machine.prove()
+    make_repositories(machine.workspace)
+    before = later(machine.workspace)
+    result = await machine.run(command.format(out=machine.outside))
+    assert later(machine.workspace) == before, result.text
+    machine.assert_untouched()
+
+
+def make_repositories(workspace: Path) -> None:
+    for folder in (workspace, workspace / "sub"):
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        (folder / ".git/hooks/commit-msg").write_text("mine")
+
+
+def later(workspace: Path) -> dict[str, bytes]:
+    """What is in the places that run later, without git's own data."""
+    found: dict[str, bytes] = {}
+    for place, _, all_names in os.walk(workspace):
+        inside = Path(place).relative_to(workspace)
+        data = ".git" in inside.parts and "hooks" not in inside.parts
+        names = [name for name in all_names if name == "config" or not data]
+        if not {".g", "objects", "refs"} & set(inside.parts):
+            found |= {str(inside / name): Path(place, name).read_bytes() for name in names}
+    return found
+
+
+async def test_what_was_undone_is_kept_and_said(machine: Machine) -> None:
+    text = (await machine.run("mkdir .vscode && echo mine > .vscode/tasks.json")).text
+    assert f"undone, as it can run something later: {machine.workspace}/.vscode/tasks.json" in text
+    aside = text.partition("(what was written is in ")[2].partition(")")[0]
+    assert (await machine.run(f"cat {aside}/*")).text.startswith("mine\n")
+    assert not (machine.workspace / ".vscode").exists()
+
+
+async def test_a_new_repository_is_no_offence(machine: Machine) -> None:
+    assert (await machine.run("git init -q .")).text == "(no output) [exit code 0]"
+    assert (machine.workspace / ".git/config").exists()
+
+
+async def test_a_home_as_the_workspace_keeps_its_secrets(machine: Machine) -> None:
+    machine.workspace = machine.home
+    text = (
+        await machine.run("cat .ssh/id_ed25519 .netrc .hermes/.env .config/gh/hosts.yml; echo x >> .bashrc; true")
+    ).text
+    assert SECRET not in text
+    assert (machine.home / ".bashrc").read_text() == "# start"
+
+
+async def test_the_system_is_no_workspace(machine: Machine) -> None:
+    machine.workspace = Path("/")
+    assert not (await machine.run(f"touch {machine.root}/x")).ok
+    assert not (machine.root / "x").exists()
+
+
+async def test_long_output_can_be_searched_by_the_next_command(machine: Machine) -> None:
+    text = (await machine.run("seq 1 20000")).text
+    kept = text.partition("all of it is in ")[2].partition("]")[0]
+    assert (await machine.run(f"wc -l < {kept}")).text.startswith("20000\n")
+
+
+async def test_no_new_privileges_and_no_terminal(machine: Machine) -> None:
+    text = (await machine.run("grep NoNewPrivs /proc/self/status; tty; (: < /dev/tty) 2>&1; true")).text
+    assert "NoNewPrivs:\t1" in text
+    assert "not a tty" in text
+    assert "/dev/tty: " in text
+
+
+@pytest.mark.parametrize("abi", [1, 2, 3, 4, 5])
+async def test_older_landlocks_hold_too(place: Path, abi: int) -> None:
+    machine = Machine(place, make_sandbox(f"landlock-{abi}"), Limits())
+    try:
+        await machine.prove()
+        attack = f"rm -rf {machine.home}/projects; kill -9 {machine.process.pid}; chmod 0 {machine.home}; kill -9 $PPID"
+        assert not (await machine.run(attack)).ok
+        machine.assert_untouched()
+        assert (
+            await machine.run("sleep 100 & kill $!; wait $!; mkdir d; echo x > d/f; mv d/f .; cat f")
+        ).text == "x\n[exit code 0]"
+    finally:
+        await machine.close()
+
+
+async def test_an_older_landlock_says_what_it_cannot_do() -> None:
+    assert "emptying files" in make_sandbox("landlock-2").why
+    assert make_sandbox("landlock-3").why == ""
+
+
+def test_the_sandbox_of_this_machine_is_found_once_and_really_works(bubblewrap: Path) -> None:
+    found = find_sandbox(str(bubblewrap.parent), Path.home())
+    assert (found.kind, found.why) == ("bubblewrap", "")
+    assert find_sandbox(str(bubblewrap.parent), Path.home()) is found
+
+
+def test_a_bubblewrap_that_fails_is_not_trusted(tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho no namespaces here >&2; exit 1\n")
+    program.chmod(0o755)
+    if find_bubblewrap("", Path("/nonexistent")):
+        pytest.skip("the system's own bubblewrap comes first")
+    found = find_sandbox(str(tmp_path), Path("/nonexistent"))
+    assert found.kind != "bubblewrap"
+    assert "bubblewrap can't be used here (no namespaces here)." in found.why
+    program.chmod(0o777)
+    assert find_bubblewrap(str(tmp_path), Path("/nonexistent")) is None
+    assert find_bubblewrap("relative", tmp_path) is None
