@@ -25,7 +25,7 @@ def edit_diff(edit: Edit) -> str:
         lines += _hunks(old, new, first, first + drift)
         drift += len(new) - len(old)
     if groups and not lines:
-        return "(only line ends differ)"
+        return "(nothing differs)" if edit.after == edit.before else "(only line ends differ)"
     if groups[_PLACES:]:
         lines.append(f"... and {len(groups) - _PLACES} more places")
     return _capped(lines)

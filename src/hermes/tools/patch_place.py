@@ -146,7 +146,7 @@ def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
     """Where lines go that come with nothing around them: after a heading, at a line, or at the end if so marked."""
     if hunk.headings:
         return [_Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)]
-    if hunk.line:
+    if hunk.line is not None:
         return [_Fit(hunk.line, 0)] if hunk.line <= len(file.lines) else []
     return [_Fit(len(file.lines), 0)] if hunk.at_end or not file.lines else []
 

@@ -25,8 +25,8 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[tuple[str, str], ...]
     headings: tuple[str, ...] = ()
     """Lines of the file that come before the place, outermost first."""
-    line: int = 0
-    """The line of the file it begins at, if the patch says so."""
+    line: int | None = None
+    """The line of the file it begins at, or after which it adds lines, if the patch says so."""
     at_end: bool = False
     is_unended: bool | None = None
     """Whether the file ends without a line end afterwards; None leaves that as it is."""
@@ -72,7 +72,7 @@ def _broken(what: str) -> ToolFailed:
 def _unwrapped(text: str) -> list[str]:
     """The patch's own lines, without a code fence or a here-document around it."""
     lines = text.replace("\r\n", "\n").split("\n")
-    while lines and not lines[-1].strip():
+    while lines and not lines[-1]:  # a line with a space is an unchanged empty one
         lines.pop()
     while lines and not lines[0].strip():
         del lines[0]
@@ -133,16 +133,16 @@ class _Sections:
 
     def _hunks(self, path: str, body: list[str]) -> Iterator[Hunk]:
         headings: list[str] = []
-        line_number, at_end = 0, False
+        numbers: re.Match[str] | None = None
+        at_end = False
         lines: list[tuple[str, str]] = []
         for line in [*body, "@@"]:
             if line.startswith("@@"):
                 if lines:
-                    yield _hunk(path, lines, headings=tuple(headings), line=line_number, at_end=at_end)
+                    yield _hunk(path, lines, headings=tuple(headings), line=_line(numbers, lines), at_end=at_end)
                     lines, headings = list[tuple[str, str]](), list[str]()
-                    at_end, line_number = False, 0
+                    at_end = False
                 numbers = re.fullmatch(_NUMBERS, line)
-                line_number = int(numbers[1]) if numbers else line_number
                 heading = numbers[5] if numbers else line.strip("@").strip()
                 headings += [heading] if heading else []
             elif line.rstrip() == _AT_END:
@@ -234,7 +234,7 @@ class _Unified:
                 lines.append((line[:1], line[1:]))
         if not lines:
             raise _broken(f"a hunk of {path} is empty")
-        return _hunk(path, lines, line=int(numbers[1]) if numbers else 0, is_unended=is_unended)
+        return _hunk(path, lines, line=_line(numbers, lines), is_unended=is_unended)
 
     def _is_over(self, lines: list[tuple[str, str]], counts: tuple[int, int] | None) -> bool:
         """Whether the hunk ends here. A removed line `-- a` before an added `++ b` looks like a new file's header;
@@ -246,6 +246,13 @@ class _Unified:
             return False
         pair = [("-", ""), ("+", "")]
         return counts is None or _counted(lines) == counts or _counted([*lines, *pair]) != counts
+
+
+def _line(numbers: "re.Match[str] | None", lines: Iterable[tuple[str, str]]) -> int | None:
+    """The line number of a hunk. One that should have old lines and has none has lost them: then it says nothing."""
+    if numbers is None or (numbers[2] != "0" and _counted(lines)[0] == 0):
+        return None
+    return int(numbers[1])
 
 
 def _counted(lines: Iterable[tuple[str, str]]) -> tuple[int, int]:

@@ -118,7 +118,12 @@ def test_a_diff_can_always_be_made(text: str, old: str, new: str, replace_all: b
     except ToolFailed:
         return
     lines = edit_diff(edit).split("\n")
-    assert lines[0].startswith("@@ -")
+    if edit.after == text:
+        assert lines == ["(nothing differs)"]
+    elif edit.after.removesuffix("\n") == text.removesuffix("\n"):
+        assert lines == ["(only line ends differ)"] or lines[0].startswith("@@ -")
+    else:
+        assert lines[0].startswith("@@ -")
     if text.count("\n") < 20 and edit.after != text and len(edit.replacements) == 1:
         removed = [line[1:] for line in lines if line.startswith("-")]
         assert all(line.rstrip("\r") in text.split("\n") for line in removed)

@@ -3,7 +3,7 @@
 import difflib
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from hermes.errors import ToolFailed
@@ -91,10 +91,21 @@ def test_the_end_of_the_file_is_as_the_diff_says() -> None:
     assert unified("a", "-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n") == "b"
 
 
+def test_lines_without_any_around_them_go_where_the_numbers_say() -> None:
+    def added(numbers: str) -> str:
+        return apply_hunks("f", "a\nb\n", read_patch(f"--- a/f\n+++ b/f\n@@ {numbers} @@\n+x\n")[0].hunks).after
+
+    assert [added(f"-{line},0 +1") for line in (0, 1, 2)] == ["x\na\nb\n", "a\nx\nb\n", "a\nb\nx\n"]
+    for numbers in ("-1,1 +1,2", "-1 +1,2", "-3,0 +4"):  # lines that should be there are lost; past the end
+        with pytest.raises(ToolFailed, match="does not say where"):
+            added(numbers)
+
+
 LINES = st.lists(st.sampled_from(["a", "b", "  a", "\tc", "", "dd", "e "]), max_size=14)
 
 
 @given(LINES, LINES, st.booleans())
+@example([""], ["a", ""], False)
 def test_a_real_diff_gives_the_real_text_or_is_refused(old: list[str], new: list[str], crlf: bool) -> None:
     assume(old != new and old and new)
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
