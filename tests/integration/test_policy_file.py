@@ -1,6 +1,5 @@
 """`policy.yaml` on a real disk: it only tightens when it is damaged, and two processes can remember at once."""
 
-import os
 import stat
 import subprocess
 import sys
@@ -127,7 +126,7 @@ def test_what_was_approved_is_bound_to_the_files_it_names(home: Path, tmp_path: 
     assert judge.check("bash deploy.sh prod", folder).binding != bound
     bound = judge.check("bash deploy.sh prod", folder).binding
     script.rename(folder / "x")
-    os.symlink("x", script)
+    script.symlink_to("x")
     assert judge.check("bash deploy.sh prod", folder).binding != bound
     assert (
         judge.check("bash deploy.sh prod", folder, "network").binding

@@ -37,7 +37,8 @@ _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 _CARRYING_NAMES = r"""(?ix) ^(
         \.(bash|zsh|k?sh|csh|tcsh)(rc|env|_profile|_login|_logout|_aliases) | \.z(profile|login|logout) | \.profile
       | \.(gitconfig|gitmodules|inputrc|xinitrc|xsession(rc)?|xprofile|pam_environment|vimrc|emacs|tmux\.conf)
-      | \.(pythonrc(\.py)?|pythonstartup|direnvrc|mcp\.json|envrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|irbrc|pryrc|gdbinit)
+      | \.(pythonrc(\.py)?|pythonstartup|direnvrc|mcp\.json|envrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|irbrc|pryrc)
+      | \.gdbinit
       | \.(lldbinit|curlrc|wgetrc|screenrc|netrc|Rprofile|ideavimrc|nanorc|exrc|psqlrc|hgrc|forward)
       | crontab | authorized_keys\d? | sitecustomize\.py | usercustomize\.py | .*\.pth | ld\.so\.preload
       | \.lefthook.* | rc\.local
@@ -56,13 +57,14 @@ _BUILD_FOLDERS = r"""(?ix) ^(
         build | dist | out | target | obj | _build | \.?cache | .*_cache | \.next | \.nuxt | \.output | \.turbo
       | \.parcel-cache | node_modules | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache | \.tox | \.nox
       | \.?venv | \.?v?env\d* | htmlcov | coverage | \.nyc_output | .*\.egg-info | \.eggs | \.gradle | \.dart_tool
-      | \.svelte-kit | \.angular | \.terraform | \.hypothesis | \.ipynb_checkpoints | \.sass-cache | \.vite | \.docusaurus
+      | \.svelte-kit | \.angular | \.terraform | \.hypothesis | \.ipynb_checkpoints | \.sass-cache | \.vite
+      | \.docusaurus
       | cmake-build-.* | build[-_].* | dist[-_].* | tmp | temp | \.tmp | \.temp | logs? | _site
       | storybook-static | test-results | playwright-report | Pods | DerivedData | zig-out | zig-cache
       | \.zig-cache | elm-stuff | _deps | \.stack-work | dist-newstyle | bower_components | \.yarn | \.pnpm-store
     )$"""
 _BUILD_NAMES = r"""(?ix) ^(
-        .*\.(py[cod]|o|obj|a|so|dylib|dll|class|log|tmp|temp|bak|orig|rej|swp|swo|pid|lock-wscript|map|tsbuildinfo|gc(da|no|ov))
+        .*\.(py[cod]|o|obj|a|so|dylib|dll|class|log|tmp|temp|bak|orig|rej|swp|swo|pid|map|tsbuildinfo|gc(da|no|ov))
       | .*\.(aux|bbl|blg|fls|fdb_latexmk|toc|synctex\.gz|egg|whl|profraw|prof|hi|beam|cache) | .*~ | \#.*\#
       | \.?ds_store | thumbs\.db | \.coverage(\..*)? | coverage\.(xml|json|lcov|out) | lcov\.info | a\.out | core(\.\d+)?
       | nohup\.out | junit.*\.xml | \.eslintcache | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache

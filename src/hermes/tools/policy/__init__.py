@@ -1,4 +1,4 @@
-"""The policy: what may be done with each call before it runs. See `approval` for the decisions, `rules` for the user's."""
+"""The policy: what may be done with each call before it runs. `approval` decides, `rules` are the user's."""
 
 from hermes.tools.policy.approval import ApprovalPolicy, Circumstances, Mode
 from hermes.tools.policy.rulefile import RuleFile

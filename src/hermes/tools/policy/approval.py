@@ -91,7 +91,7 @@ class ApprovalPolicy:
         )
 
     def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on. What can't be written is said in the log; nothing is allowed."""
+        """Allows calls of exactly this shape from now on. What can't be written is said in the log."""
         try:
             self._rules.remember(request.shape)
         except SettingsError as error:

@@ -1,4 +1,4 @@
-"""A hash of all that was judged, so that what was approved is what runs: arguments, folder, reach, files, environment."""
+"""A hash of all that was judged, so that what was approved is what runs: arguments, folder, reach, files."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ def identity(path: Path) -> tuple[Any, ...]:
 def identity_of(text: str) -> tuple[Any, ...]:
     """Device, inode, and for a file its size and time."""
     try:
-        found = os.stat(text)
+        found = Path(text).stat()
     except (OSError, ValueError):
         return ("nothing",)
     if not stat.S_ISREG(found.st_mode):

@@ -1,7 +1,7 @@
 """The programs we know, and what each does. Data only: a line per kind, names beside it; extend it here.
 
-`PROGRAMS` says what a program does. `SUBCOMMANDS` says it by its subcommand (`a+b` is two words, `*` any other, `@` none).
-`OPTIONS` says what an option adds, whatever the rest. The kinds are those of `effects.KINDS`.
+`PROGRAMS` says what a program does. `SUBCOMMANDS` says it by its subcommand: `a+b` is two words, `*` any other, `@`
+none. `OPTIONS` says what an option adds, whatever the rest. The kinds are those of `effects.KINDS`.
 """
 
 import re
@@ -29,7 +29,8 @@ read      : markdownlint vale codespell typos gitleaks trufflehog detect-secrets
 work      : http-server serve json-server live-server wasm-opt wat2wasm wasmtime wasmer xmlstarlet tidy html2text ionic
 work      : cordova react-native expo 2to3 sqlite-utils csvtool hyperfine concurrently strace ltrace
 lookup    : pip-audit safety npm-check npm-check-updates ncu cargo-outdated
-work      : mkdir touch mktemp tee split csplit zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 brotli 7z 7za
+work      : mkdir touch mktemp tee split csplit zip unzip gzip gunzip
+work      : bzip2 bunzip2 xz unxz zstd unzstd lz4 brotli 7z 7za
 work      : 7zr unrar ar ranlib strip patch dos2unix unix2dos sort base64 envsubst m4 sponge install pandoc
 work      : make gmake cmake ctest cpack ninja meson bazel bazelisk buck2 scons waf xmake premake5 autoconf automake
 work      : autoreconf libtool libtoolize aclocal autoheader configure pkg-config ccache sccache distcc bear
@@ -92,7 +93,8 @@ cloud     : heroku fly flyctl vercel netlify now railway render surge wrangler f
 cloud     : eb copilot pulumi terraform tofu terragrunt packer vagrant kubectl oc helm helmfile eksctl kops kubeadm k3s
 cloud     : k9s kubectx kubens istioctl linkerd argocd flux velero consul nomad boundary crossplane minikube kind k3d
 cloud     : rke rancher dapr tkn skaffold tilt okteto gh glab hub tea jira databricks snowsql stripe twilio supabase
-cloud     : convex planetscale pscale turso neonctl upstash sentry-cli newrelic datadog-ci circleci travis buildkite-agent
+cloud     : convex planetscale pscale turso neonctl upstash
+cloud     : sentry-cli newrelic datadog-ci circleci travis buildkite-agent
 cloud     : dropbox gdrive b2 backblaze-b2 restic borg duplicity duplicacy kopia
 containers: docker podman nerdctl docker-compose podman-compose ctr crictl buildah skopeo lxc lxc-attach lxd incus
 containers: multipass colima limactl lima nerdctl runc machinectl systemd-nspawn virsh virt-install qemu-img VBoxManage
@@ -101,16 +103,19 @@ services  : service rc-service rc-update sv initctl chkconfig update-rc.d invoke
 services  : nginx apachectl apache2ctl httpd a2ensite a2dissite a2enmod caddy haproxy systemd-run launchctl loginctl
 privilege : sudo sudoedit doas su pkexec runuser gosu su-exec setpriv capsh newgrp sg runas kexec
 accounts  : useradd adduser userdel deluser usermod groupadd groupdel addgroup delgroup groupmod gpasswd passwd chpasswd
-accounts  : chsh chfn visudo vipw vigr pwconv newusers chage htpasswd smbpasswd pdbedit ldapadd ldapmodify ldapdelete dscl
+accounts  : chsh chfn visudo vipw vigr pwconv newusers chage
+accounts  : htpasswd smbpasswd pdbedit ldapadd ldapmodify ldapdelete dscl
 accounts  : samba-tool net rpcclient kadmin kinit dseditgroup sysadminctl
 security  : iptables ip6tables iptables-restore nft ufw firewall-cmd pfctl ipset ebtables setenforce semanage setsebool
 security  : aa-disable aa-complain aa-teardown apparmor_parser auditctl fail2ban-client csrutil spctl tccutil xattr
-security  : mokutil update-ca-certificates trust certutil setcap chattr setfacl chcon auditd nvram authconfig pam-auth-update
+security  : mokutil update-ca-certificates trust certutil setcap chattr
+security  : setfacl chcon auditd nvram authconfig pam-auth-update
 security  : update-crypto-policies modprobe insmod rmmod kmod depmod dkms bcdedit reg netsh sc vssadmin
 persistence: crontab at batch anacron atd incrontab systemd-tmpfiles update-alternatives alternatives defaults
 persistence: osascript automator schtasks wmic autostart dconf gsettings xdg-mime duti mimeopen
 processes : kill pkill killall killall5 skill snice xkill renice tskill taskkill
-devices   : fdisk cfdisk sfdisk gdisk sgdisk parted partprobe partx kpartx losetup mount umount fusermount swapon swapoff
+devices   : fdisk cfdisk sfdisk gdisk sgdisk parted partprobe partx
+devices   : kpartx losetup mount umount fusermount swapon swapoff
 devices   : mkswap lvcreate lvremove lvresize lvreduce vgcreate vgremove vgreduce pvcreate pvremove pvresize mdadm
 devices   : cryptsetup zpool zfs btrfs xfs_repair xfs_admin fsck e2fsck resize2fs tune2fs debugfs dumpe2fs fsfreeze
 devices   : blkdiscard wipefs hdparm nvme sg_format smartctl badblocks mke2fs mkdosfs mkntfs diskutil hdiutil newfs
@@ -123,13 +128,16 @@ system    : logrotate depmod mandb updatedb locale-gen dpkg-reconfigure debconf-
 system    : pivot_root switch_root softwareupdate pmset ntpdate chronyc quotaon setquota edquota
 database  : psql mysql mariadb mysqladmin mysqldump mysqlimport mongosh mongo mongodump mongorestore mongoexport
 database  : mongoimport redis-cli valkey-cli createdb dropdb createuser dropuser pg_dump pg_dumpall pg_restore pg_ctl
-database  : pg_basebackup initdb vacuumdb reindexdb clickhouse clickhouse-client influx cqlsh nodetool sqlplus sqlcmd bcp
+database  : pg_basebackup initdb vacuumdb reindexdb clickhouse clickhouse-client
+database  : influx cqlsh nodetool sqlplus sqlcmd bcp
 database  : cypher-shell arangosh couchdb-cli etcdctl zkCli.sh kafka-topics kafka-topics.sh kafka-configs rabbitmqctl
-database  : rabbitmqadmin memcached-tool ksql trino presto hive beeline impala-shell hdfs hadoop spark-submit pgcli mycli
+database  : rabbitmqadmin memcached-tool ksql trino presto hive beeline
+database  : impala-shell hdfs hadoop spark-submit pgcli mycli
 database  : usql neo4j-admin cockroach tidb elasticdump opensearch-cli solr influxd pgbench
 destroys  : shred srm wipe scrub secure-delete sfill rmlint trash-empty bleachbit unlink
 rewrites  : bfg git-filter-repo
-secrets   : gpg gpg2 gpgconf pass gopass op bw lpass keepassxc-cli secret-tool security vault age sops ssh-keygen ssh-add
+secrets   : gpg gpg2 gpgconf pass gopass op bw lpass
+secrets   : keepassxc-cli secret-tool security vault age sops ssh-keygen ssh-add
 secrets   : ssh-agent keyctl chamber doppler infisical berglas credstash teller envchain aws-okta saml2aws kwallet-query
 secrets   : hashcat john mimikatz secretsdump.py hydra medusa crackmapexec responder keychain dotenv-vault git-crypt
 secrets   : gnome-keyring-daemon pass-otp oathtool ykman pkcs11-tool step certbot lego acme.sh
@@ -150,7 +158,8 @@ runs      : codex claude aider gemini goose cline opencode hermes amp q copilot 
 """
 
 SUBCOMMANDS = """
-openssl: read version x509 verify dgst rand asn1parse crl req+-noout ciphers md5 sha256 sha1 list speed prime errstr help
+openssl: read version x509 verify dgst rand asn1parse crl req+-noout ciphers
+openssl: read md5 sha256 sha1 list speed prime errstr help
 openssl: network s_client s_server ocsp ts
 openssl: secrets *
 hostname: read @ -f -i -I -s -d --fqdn --short
@@ -179,7 +188,8 @@ strace: work *
 ltrace: work *
 npm   : packages install i ci add in ins update up upgrade uninstall remove rm un unlink link ln dedupe ddp rebuild
 npm   : packages audit+fix init create shrinkwrap prune cache set config+set config+delete config+edit install-test it
-npm   : publishes publish unpublish deprecate dist-tag owner access token adduser login logout org team hook star profile
+npm   : publishes publish unpublish deprecate dist-tag owner access token adduser
+npm   : publishes login logout org team hook star profile
 npm   : lookup outdated view info show v search audit ping whoami fund doctor
 npm   : read ls list ll la root prefix bin explain why query version+ config+get config+list config+ls get help diff
 npm   : work run run-script rum urn test t tst start stop restart pack exec x version cache+verify pkg *
@@ -456,7 +466,8 @@ OPTIONS = """
 strace ltrace: spies -p --attach
 make gmake: runs --eval -E
 tar bsdtar: destroys --remove-files
-tar bsdtar: runs --to-command --checkpoint-action --use-compress-program -I --rsh-command --info-script --new-volume-script -F
+tar bsdtar: runs --to-command --checkpoint-action --use-compress-program -I
+tar bsdtar: runs --rsh-command --info-script --new-volume-script -F
 tar bsdtar: system -P --absolute-names
 rsync: destroys --delete --delete-before --delete-after --delete-during --delete-excluded --del --remove-source-files
 rsync: runs -e --rsh --rsync-path

@@ -10,6 +10,16 @@ import warnings
 
 from hermes.tools.policy.effects import KINDS, WORK, Finding, asks, unclear
 
+PYTHON = re.compile(r"(python|pypy)(\d(\.\d+)?)?")
+"""The names of python itself."""
+INTERPRETERS: dict[str, tuple[str, ...]] = {
+    "node": ("-e", "--eval", "-p", "--print", "-pe"), "nodejs": ("-e", "--eval", "-p"), "bun": ("-e", "--eval", "-p"),
+    "ruby": ("-e",), "perl": ("-e", "-E"), "php": ("-r",), "lua": ("-e",), "luajit": ("-e",), "Rscript": ("-e",),
+    "R": ("-e",), "julia": ("-e", "-E"), "ghc": ("-e",), "elixir": ("-e",), "scala": ("-e",), "groovy": ("-e",),
+    "swift": ("-e",), "deno": ("eval",), "racket": ("-e",), "sbcl": ("--eval",), "tclsh": (),
+    "ts-node": ("-e",), "tsx": ("-e",),
+}  # fmt: skip
+"""Other interpreters, with their options for code."""
 _DELETES = frozenset(
     (
         *(
@@ -89,7 +99,8 @@ _REASONS = (
     (_HARMS, asks("the code it runs changes processes, rights or files")),
 )
 _HARMLESS_CALLS = frozenset(("re.compile", "os.environ.get", "sys.exit", "os.getpid"))
-_WRITING = re.compile(r"[wax+]")
+_WRITES = frozenset(("open", "write_text", "write_bytes", "writeFileSync", "writeFile", "copy", "copyfile", "copytree"))
+_OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
 
 
 def judge_code(language: str, code: str) -> Finding:
@@ -110,7 +121,7 @@ def _python(code: str) -> Finding:
     return _judged(names, _texts(tree))
 
 
-def _names_of(node: ast.AST) -> set[str]:
+def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kind of node
     if isinstance(node, ast.Import):
         return {part for alias in node.names for part in alias.name.split(".")}
     if isinstance(node, ast.ImportFrom):
@@ -155,19 +166,6 @@ def _judged(names: set[str], texts: list[str]) -> Finding:
             r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg", text
         ):
             return KINDS["secrets"]
-        if re.match(
-            r"(~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero))",
-            text,
-        ):
-            if names & {
-                "open",
-                "write_text",
-                "write_bytes",
-                "writeFileSync",
-                "writeFile",
-                "copy",
-                "copyfile",
-                "copytree",
-            }:
-                return asks("the code it runs works on files outside the workspace", "machine")
+        if names & _WRITES and re.match(_OUTSIDE, text):
+            return asks("the code it runs works on files outside the workspace", "machine")
     return WORK

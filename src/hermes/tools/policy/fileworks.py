@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
 from hermes.tools.policy.places import Site, is_device, is_endless, is_expendable, secret_reason, write_reason
@@ -68,7 +69,7 @@ def has_option(words: tuple[Word, ...], letters: str, *longs: str) -> bool:
             return False
         if letters and re.fullmatch(rf"-[a-zA-Z0-9]*[{letters}][a-zA-Z0-9]*", text):
             return True
-        if text.startswith("--") and len(text) > 3 and any(long.startswith(text) for long in longs):  # noqa: PLR2004
+        if text.startswith("--") and len(text) > 3 and any(long.startswith(text) for long in longs):
             return True
     return False
 
@@ -115,7 +116,7 @@ def overwritten(word: Word, site: Site) -> Finding:
     return WORK
 
 
-def _holds_something(path) -> bool:  # noqa: ANN001 - a Path
+def _holds_something(path: Path) -> bool:
     try:
         return path.is_file() and path.stat().st_size > 0
     except OSError:
@@ -132,7 +133,7 @@ def _rmdir(words: tuple[Word, ...], site: Site) -> Finding:
 
 def _mv(words: tuple[Word, ...], site: Site) -> Finding:
     files = operands(words)
-    if len(files) < 2:  # noqa: PLR2004
+    if len(files) < 2:
         return WORK
     into = files[-1]
     leaves = [path for path in site.paths(into) if not site.is_inside(path)]
@@ -194,7 +195,7 @@ def _chmod(words: tuple[Word, ...], site: Site) -> Finding:
     if not files:
         return WORK
     mode = files[0].text if not words[1].text.startswith(("-r", "-w", "-x")) else words[1].text
-    if re.fullmatch(r"[0-7]{3,5}", mode) and (int(mode[-1]) & 2 or (len(mode) >= 4 and mode[-4] != "0")):  # noqa: PLR2004
+    if re.fullmatch(r"[0-7]{3,5}", mode) and (int(mode[-1]) & 2 or (len(mode) >= 4 and mode[-4] != "0")):
         return asks("it lets everybody change a file, or run it with other rights", "machine")
     if re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxXst]*w|(^|,)[+=][rx]*w|[+=][rwxX]*s", mode):
         return asks("it lets everybody change a file, or run it with other rights", "machine")
@@ -234,19 +235,13 @@ def _tar(words: tuple[Word, ...], site: Site) -> Finding:
 def _sed(words: tuple[Word, ...], site: Site) -> Finding:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word.text) for word in words[1:])
     scripts = [words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-e", "--expression")]
-    files = [word for word in operands(words, frozenset(("-e", "-f", "--expression", "--file", "-l")))]
+    files = operands(words, frozenset(("-e", "-f", "--expression", "--file", "-l")))
     if not scripts and files:
         scripts, files = files[:1], files[1:]
     for script in scripts:
         if not script.known:
             continue
-        if (
-            re.search(
-                r"(^|[;}\n]|\d|/)\s*e(\s|$)|(.)(?:(?!\2).)*\2(?:(?!\2).)*\2[gpiIm0-9]*e[gpiIm0-9]*\s*($|;)", script.text
-            )
-            and re.match(r"\s*(\d|\$|/|e\b|s\W|\{)", script.text)
-            and _runs_in_sed(script.text)
-        ):
+        if _runs_in_sed(script.text):
             return KINDS["runs"]
         target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script.text)
         if target:

@@ -87,7 +87,7 @@ def _ruined(name: str, arguments: tuple[Word, ...], site: Site) -> str:
         return roots[0]
     if name == "mv" and operands and operands[-1].text not in roots:
         return roots[0]
-    if name == "find" and any(word.text in ("-delete",) for word in arguments):
+    if name == "find" and any(word.text == "-delete" for word in arguments):
         return "" if any(_NARROWING.match(option) for option in options) else roots[0]
     if name == "rsync" and any(option.startswith("--del") for option in options) and operands[-1].text in roots:
         return roots[0]

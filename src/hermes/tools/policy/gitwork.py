@@ -117,7 +117,7 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
     if not rest[0].plain:
         return KINDS["runs"], []
     sub, arguments = rest[0].text, tuple(rest[1:])
-    found.append(_subcommand(sub, arguments, site))
+    found.append(_subcommand(sub, arguments))
     inside = found[-1].level <= WORK.level and any(one.reach == "machine" and not one.reason for one in found)
     if inside and found[-1].level == WORK.level:
         found.append(asks("it changes a repository outside the workspace", "machine"))
@@ -138,7 +138,7 @@ def _global(option: str, value: Word, site: Site) -> Finding:
     return READ
 
 
-def _subcommand(sub: str, arguments: tuple[Word, ...], site: Site) -> Finding:
+def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0911 - a line for each group
     texts = [word.text for word in arguments]
     special = {
         "checkout": _checkout,
@@ -183,7 +183,7 @@ def _has(sub: str, texts: list[str]) -> bool:
             return False
         if text.startswith("--") and any(
             len(text) > 4 and (text.partition("=")[0] == one or one.startswith(text)) for one in _LONG[sub]
-        ):  # noqa: PLR2004
+        ):
             return True
         if letters and re.fullmatch(rf"-[a-zA-Z]*[{letters}][a-zA-Z]*", text):
             return True
@@ -285,7 +285,7 @@ def _submodule(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
     action = next((text for text in texts if not text.startswith("-")), "status")
     if action in ("status", "summary"):
         return READ
-    if action in ("deinit",):
+    if action == "deinit":
         return KINDS["rewrites"]
     return KINDS["network"] if action in ("update", "add", "init") else WORK
 

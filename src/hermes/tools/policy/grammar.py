@@ -250,7 +250,7 @@ class _Reader:
             if child.type == "heredoc_start":
                 quoted = any(sign in _text(child) for sign in "'\"\\")
             elif child.type == "heredoc_body":
-                inner = [] if quoted else [one for one in child.named_children if one.type != "heredoc_content"]
+                inner = [one for one in child.named_children if not quoted and one.type != "heredoc_content"]
                 body = Word(_text(child), known=not inner)
                 for one in inner:
                     self.walk(one, ())
@@ -272,7 +272,7 @@ class _Reader:
             found.append(Redirect("<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word))
         return found
 
-    def word(self, node: Node) -> Word:
+    def word(self, node: Node) -> Word:  # noqa: PLR0911 - a line for each kind of node
         """What a node says as a word. Commands inside substitutions are collected."""
         kind = node.type
         if kind in ("word", "number", "variable_name", "regex", "test_operator"):

@@ -126,13 +126,13 @@ def secret_reason(site: Site, word: Word) -> str:
 def _may_match_secret(paths: tuple[Path, ...]) -> bool:
     for path in paths:
         literal = re.sub(r"\[.*?\]|[*?]", "", path.name)
-        if len(literal) >= 2 and any(fnmatchcase(name, path.name) for name in _TELLTALE):  # noqa: PLR2004 - a bare *
+        if len(literal) >= 2 and any(fnmatchcase(name, path.name) for name in _TELLTALE):
             return True
     return False
 
 
 def write_reason(site: Site, word: Word) -> tuple[str, bool]:
-    """Why writing where a word leads needs a person, and whether that lies outside the workspace; empty: it does not."""
+    """Why writing where a word leads needs a person (empty: it does not), and whether that lies outside."""
     if is_stream(word.text):
         return "", False
     paths = site.paths(word)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +55,7 @@ class RuleFile:
 
     def forget(self, shapes: tuple[str, ...]) -> None:
         """Takes remembered answers away."""
-        self._change(lambda text, book: _without_items(text, shapes), [])
+        self._change(lambda text, _: _without_items(text, shapes), [])
 
     def _change(self, edit: Callable[[str, RuleBook], str], expected: list[str]) -> None:
         with locked(self.path) as target:
@@ -78,7 +77,7 @@ class RuleFile:
 
     def _look(self) -> tuple[int, ...]:
         try:
-            found = os.stat(self.path)
+            found = self.path.stat()
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -119,7 +118,7 @@ class RuleFile:
     def _exposed(self) -> Problem | None:
         """Rules that others can write are not the user's rules."""
         try:
-            found = os.stat(self.path)
+            found = self.path.stat()
         except OSError as error:
             return Problem(0, "", str(error.strerror or error).lower())
         if found.st_mode & 0o022:

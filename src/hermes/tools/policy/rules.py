@@ -66,9 +66,14 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for title, rule in self._strictest():
             if rule.program in (name, words[0].text) and rule.program and _begins(words[1:], rule.arguments):
                 return title, rule
-            if rule.host and title != "allow" and any(host_of(word.text) == rule.host for word in words[1:]):
-                if title != "network" or name in ("curl", "wget", "http", "https", "xh"):
-                    return title, rule
+            fetches = title != "network" or name in ("curl", "wget", "http", "https", "xh")
+            if (
+                rule.host
+                and title != "allow"
+                and fetches
+                and any(host_of(word.text) == rule.host for word in words[1:])
+            ):
+                return title, rule
         return None
 
     def for_tool(self, name: str) -> tuple[List, Rule] | None:

@@ -20,7 +20,7 @@ def judge_sql(text: str) -> Finding:
     return worst(_statement(one.strip()) for one in re.split(r";|\n(?=\.)", bare) if one.strip())
 
 
-def _statement(text: str) -> Finding:
+def _statement(text: str) -> Finding:  # noqa: PLR0911 - a line for each kind of statement
     if text.startswith("."):
         return READ if _LOOKING.match(text) else KINDS["runs"]
     words = re.findall(r"[a-z_]+", text.lower())

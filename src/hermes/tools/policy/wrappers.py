@@ -154,7 +154,7 @@ def runs_text(command: Command, wrapper: str) -> Word | None:
         return Word(" ".join(word.text for word in inner), all(word.known for word in inner)) if inner else None
     for place, word in enumerate(words[1:], 1):
         text = word.text
-        if wrapper == "env" and (text.startswith("-S") or text.startswith("--split-string")):
+        if wrapper == "env" and text.startswith(("-S", "--split-string")):
             rest = text.removeprefix("--split-string=").removeprefix("--split-string").removeprefix("-S")
             following = [Word(rest)] if rest else []
             following += words[place + 1 :]

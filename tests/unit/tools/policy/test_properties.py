@@ -94,9 +94,9 @@ def _quoted(text: str, way: int) -> str:
         return shlex.quote(text)
     if way == 1:
         return "'" + text + "'"
-    if way == 2:  # noqa: PLR2004 - the third way
+    if way == 2:
         return '"' + text + '"'
-    if way == 3:  # noqa: PLR2004
+    if way == 3:
         return "".join(f"'{character}'" for character in text)
     return "$'" + "".join(f"\\x{ord(character):02x}" for character in text) + "'"
 

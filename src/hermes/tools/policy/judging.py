@@ -1,0 +1,38 @@
+"""What the parts of the analysis need of the judge that calls them."""
+
+from typing import Protocol
+
+from hermes.tools.policy.effects import Finding
+from hermes.tools.policy.grammar import Command
+from hermes.tools.policy.places import Site
+from hermes.tools.policy.words import Word
+
+
+class Judging(Protocol):
+    """Judges one shell text, and everything that it makes run."""
+
+    @property
+    def site(self) -> Site:
+        """Where the command is by now."""
+        ...
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it is nested deeper than anybody writes."""
+        ...
+
+    def defines(self, name: str) -> bool:
+        """Whether a function of this name is defined in the text."""
+        ...
+
+    def deeper(self, text: str) -> list[Finding]:
+        """Judges a shell text that a program is given to run."""
+        ...
+
+    def again(self, command: Command, words: tuple[Word, ...]) -> list[Finding]:
+        """Judges other words in the place of a command's own."""
+        ...
+
+    def named(self, words: tuple[Word, ...], name: str) -> Finding:
+        """What the files among the arguments of any program mean."""
+        ...
