@@ -204,6 +204,22 @@ def test_a_long_diff_is_cut_and_says_so(desk: Desk) -> None:
     assert len(text) < 100_000
 
 
+def test_what_a_child_did_for_the_turn_is_taken_back_with_it(desk: Desk) -> None:
+    child = desk.app.begin(
+        SessionCreated(kind="child", parent=desk.session, root=desk.session, surface="test", cwd=str(desk.cwd))
+    ).session
+
+    def delegate() -> None:
+        named = (desk.cwd / "file",)
+        asyncio.run(desk.keeper.keep(ToolContext("c", child, desk.cwd, lambda _: None, "child-turn"), named))
+        named[0].write_text("by the child")
+        asyncio.run(desk.keeper.finish("child-turn", desk.cwd))
+
+    desk.turn("one", delegate)
+    report = desk.rewind.undo(desk.session)
+    assert (report.files.restored, report.files.conflicts) == (("file",), ())
+
+
 def test_without_git_the_conversation_still_goes_back(tmp_path: Path) -> None:
     with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
         desk = Desk(app, tmp_path, path=str(tmp_path))

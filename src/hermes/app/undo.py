@@ -4,7 +4,7 @@ Everything works on the log and the files alone, so that any process can do it; 
 blocks: a surface with an event loop uses a thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.journal import read_history
 from hermes.core.history import Beginning, History
-from hermes.errors import HermesError, SessionBusy, UsageError
+from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnEnded, TurnStarted
 from hermes.schema.messages import UserMessage
@@ -85,12 +85,12 @@ class Rewind:
     def diff(self, session: str, *, turn: str = "") -> str:
         """What a turn changed, by default the last one, as a unified diff; empty when that is nothing."""
         history = read_history(self._app.store, self._app.store.sessions.find(session).id)
-        wanted = turn or (history.turns[-1].turn if history.turns else "")
+        wanted = turn or (_names(history.turns[-1:])[0] if history.turns else "")
         shadow = self._shadow(session)
         if not wanted or shadow is None:
             return ""
         with _explained("Nothing was changed."):
-            return shadow.diff(wanted)
+            return shadow.diff(wanted, helps=self._helps(session))
 
     def branch(self, session: str, *, at: int | None = None, back: int = 0, surface: str = "") -> str:
         """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
@@ -132,11 +132,24 @@ class Rewind:
         if shadow is None:
             return Outcome()
         with _explained("The conversation was not changed. It can be taken back without the files."):
-            return shadow.undo(turns, session=session, undo=kept, force=force)
+            return shadow.undo(turns, session=session, undo=kept, force=force, helps=self._helps(session))
 
     def _shadow(self, session: str) -> Shadow | None:
         cwd = self._app.store.sessions.find(session).cwd
         return self._shadows.at(Path(cwd)) if cwd else None
+
+    def _helps(self, session: str) -> Callable[[str], bool]:
+        """Whether another session is a child of this one's, whose work belongs to the turn that gave it."""
+        root = self._app.store.sessions.find(session).root
+
+        def helps(other: str) -> bool:
+            try:
+                info = self._app.store.sessions.find(other)
+            except StoreError:  # deleted since
+                return False
+            return info.kind == "child" and info.root == root
+
+        return helps
 
     def _note(self) -> str:
         return "" if self._shadows.git else "Files are not kept, as git is not installed."
@@ -209,7 +222,7 @@ def _last(history: History, turns: int) -> list[Beginning]:
 
 
 def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
-    return tuple(turn.turn for turn in reversed(turns))
+    return tuple(name for turn in reversed(turns) for name in reversed((turn.turn, *turn.then)))
 
 
 def _words(history: History, first: Beginning) -> str:

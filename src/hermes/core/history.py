@@ -36,6 +36,8 @@ class Beginning(msgspec.Struct, frozen=True):
     turn: str
     messages: int
     allowed: frozenset[str]
+    then: tuple[str, ...] = ()
+    """Turns that went on with calls this one had left open after a crash. They have no beginning of their own."""
 
 
 class _TakenBack(msgspec.Struct, frozen=True):
@@ -96,9 +98,7 @@ class History:
         """Takes in where a turn begins or ends, and what takes turns away or brings them back."""
         match event:
             case TurnStarted(inputs=inputs):
-                self.open_turn = turn
-                self.turns.append(Beginning(seq, turn, len(self.messages), frozenset(self.allowed)))
-                self._taken_back = []
+                self._begin(seq, turn)
                 self._deliver(inputs)
             case TurnEnded():
                 self.open_turn = ""
@@ -114,6 +114,15 @@ class History:
                 self.codex_thread = event
             case _:
                 pass
+
+    def _begin(self, seq: int, turn: str) -> None:
+        self.open_turn = turn
+        self._taken_back = []
+        if self.open_calls and self.turns:
+            last = self.turns[-1]
+            self.turns[-1] = msgspec.structs.replace(last, then=(*last.then, turn))
+        else:
+            self.turns.append(Beginning(seq, turn, len(self.messages), frozenset(self.allowed)))
 
     def steers(self) -> tuple[int, ...]:
         """Messages that want to go into the running turn."""

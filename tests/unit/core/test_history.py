@@ -218,3 +218,17 @@ def test_nothing_of_a_turn_that_was_taken_back_waits_for_a_person() -> None:
     history = _replayed(log.rows)
     assert not history.asked_calls
     assert not history.unfinished("It ran.")
+
+
+def test_a_turn_that_goes_on_with_what_a_crash_left_open_is_taken_back_with_it() -> None:
+    log = _Log()
+    log.turn(["say"])
+    crashed = log.turn(["call"], ended=False)
+    log.add(TurnEnded(reason="crashed"), "turn2")
+    log.add(TurnStarted(), "turn3")
+    log.add(ToolFinished(call_id="turn2.0", name="echo", text="done"), "turn3")
+    log.add(TurnEnded(reason="done"), "turn3")
+    last = _replayed(log.rows).turns[-1]
+    assert (last.seq, last.turn, last.then) == (crashed, "turn2", ("turn3",))
+    log.add(SessionUndone(since=last.seq))
+    assert [message.text for message in _replayed(log.rows).messages] == ["turn1", "turn1.0"]

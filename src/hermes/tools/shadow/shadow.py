@@ -8,8 +8,9 @@ Everything here blocks; callers with an event loop use a thread.
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,6 +22,13 @@ from hermes.tools.shadow.repository import Git, Repository, blob_id, find_git
 from hermes.tools.shadow.restore import Conflict, carry_out, plan
 from hermes.tools.shadow.state import drop_draft, read_state
 from hermes.tools.shadow.tree import Limits, keep_trees
+
+Helps: TypeAlias = Callable[[str], bool]
+"""Whether a session works for the one that is looked at, so that what it did is that one's work too."""
+
+
+def _nobody(session: str) -> bool:  # noqa: ARG001 - the shape of `Helps`
+    return False
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -112,8 +120,13 @@ class Shadow:
             if record and not record.ended:
                 append(self._file(turn), self._ending(git, record))
 
-    def undo(self, turns: Sequence[str], *, session: str, undo: str, force: bool = False) -> Outcome:
-        """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn."""
+    def undo(
+        self, turns: Sequence[str], *, session: str, undo: str, force: bool = False, helps: Helps = _nobody
+    ) -> Outcome:
+        """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
+
+        What sessions did at the same time that are not this one's helpers is left alone.
+        """
         restored: dict[bytes, None] = {}
         conflicts: dict[bytes, Conflict] = {}
         unkept: dict[bytes, Unkept] = {}
@@ -126,7 +139,7 @@ class Shadow:
                     continue
                 for path in record.touched:
                     drop_draft(path)
-                found = self._sealed(git, record)
+                found = self._sealed(git, record, helps)
                 planned = plan(found, force=force)
                 paths = [change.path for change in planned.wanted]
                 kept = [Touched(path, read_state(path, git.write_blob), False, _missing(path)) for path in paths]
@@ -144,7 +157,7 @@ class Shadow:
             tuple((self._name(note.path), note.why) for note in unkept.values()),
         )
 
-    def diff(self, turn: str) -> str:
+    def diff(self, turn: str, *, helps: Helps = _nobody) -> str:
         """What a turn changed (so far, while it runs), as a unified diff; what was not kept is named below."""
         if not self.has(turn):
             return ""
@@ -152,26 +165,26 @@ class Shadow:
             record = read(self._file(turn))
             if record is None:
                 return ""
-            found = changes_of(git, record, record.ended or self._ending(git, record), self._others(record))
+            found = changes_of(git, record, record.ended or self._ending(git, record), self._others(record, helps))
             text = unified(git, found.changes, self._root)
         notes = [f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept]
         return text + "".join(notes)
 
-    def _sealed(self, git: Git, record: Record) -> Changes:
+    def _sealed(self, git: Git, record: Record, helps: Helps) -> Changes:
         """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""
         ended = record.ended
         if ended is None:
             ended = self._ending(git, record)
             append(self._file(record.begun.turn), ended)
             record.add(ended)
-        return changes_of(git, record, ended, self._others(record))
+        return changes_of(git, record, ended, self._others(record, helps))
 
     def _ending(self, git: Git, record: Record) -> Ended:
         states = tuple((path, read_state(path, git.write_blob)) for path in record.touched)
         trees = self._trees(git) if record.whole else ()
         return Ended(self._shadows.clock.now(), states, trees)
 
-    def _others(self, record: Record) -> list[Record]:
+    def _others(self, record: Record, helps: Helps) -> list[Record]:
         """Turns of other sessions that ran while this one did."""
         end = record.ended.at if record.ended else self._shadows.clock.now()
         others = (read(file) for file in self._file("").parent.glob("*.jsonl"))
@@ -182,6 +195,7 @@ class Shadow:
             and other.begun.session != record.begun.session
             and other.begun.at <= end
             and (other.ended is None or other.ended.at >= record.begun.at)
+            and not helps(other.begun.session)
         ]
 
     def _trees(self, git: Git) -> tuple[Tree, ...]:
