@@ -104,12 +104,12 @@ def test_lines_without_any_around_them_go_where_the_numbers_say() -> None:
 LINES = st.lists(st.sampled_from(["a", "b", "  a", "\tc", "", "dd", "e "]), max_size=14)
 
 
-@given(LINES, LINES, st.booleans())
-@example([""], ["a", ""], False)
-def test_a_real_diff_gives_the_real_text_or_is_refused(old: list[str], new: list[str], crlf: bool) -> None:
+@given(LINES, LINES, st.booleans(), st.integers(0, 3))
+@example([""], ["a", ""], False, 3)
+def test_a_real_diff_gives_the_real_text(old: list[str], new: list[str], crlf: bool, around: int) -> None:
     assume(old != new and old and new)
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
-    diff = "\n".join(difflib.unified_diff(old, new, "a/f", "b/f", lineterm="", n=3))
+    diff = "\n".join(difflib.unified_diff(old, new, "a/f", "b/f", lineterm="", n=around))
     hunks = read_patch(diff)[0].hunks
     end = "\r\n" if crlf else "\n"
     assert apply_hunks("f", before.replace("\n", end), hunks).after == after.replace("\n", end)
