@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hermes.mcp.address import Address
 from hermes.mcp.child import Child
@@ -28,7 +28,7 @@ log = logging.getLogger("hermes.mcp")
 
 _FRESH = 60.0
 """Seconds for which a listing is believed without asking again."""
-_LEAVING = 10.0
+_LEAVING = 3.0
 _LAST_WORDS = 0.5
 _OVER = frozenset((401, 403, 404))
 """Refusals after which a service has to be greeted again."""
@@ -36,10 +36,13 @@ _OVER = frozenset((401, 403, 404))
 _T = TypeVar("_T")
 
 
+OnEnd: TypeAlias = "Callable[[Connection], None]"
+
+
 class Connection:
     """A server that can be called. `failure` says why it can't any more."""
 
-    def __init__(self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: Callable[[], None]) -> None:
+    def __init__(self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd") -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0
         self._address = address
@@ -159,7 +162,7 @@ class Connection:
             if not self._ready.done():
                 self._ready.set_exception(self.failure or ServerFailed("it was stopped"))
                 self._ready.exception()  # it may be that nobody waits for it any more
-            self._on_end()
+            self._on_end(self)
 
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:

@@ -79,6 +79,7 @@ class Pins:
     def __init__(self, home: Home) -> None:
         self._home = home
         self.path = home.root / "mcp-pins.json"
+        self._known: tuple[tuple[int, int, int], Pinned] | None = None
 
     def of(self, server: str) -> Mapping[str, Definition]:
         """The pinned tools of a server."""
@@ -110,7 +111,11 @@ class Pins:
 
     def _load(self) -> Pinned:
         try:
-            return msgspec.json.decode(_read(self.path), type=Pinned)
+            info = self.path.stat()
+            version = (info.st_ino, info.st_mtime_ns, info.st_size)
+            if self._known is None or self._known[0] != version:
+                self._known = version, msgspec.json.decode(_read(self.path), type=Pinned)
+            return self._known[1]
         except FileNotFoundError:
             return Pinned()
         except (OSError, msgspec.MsgspecError) as error:

@@ -152,7 +152,8 @@ def _raw(tool: types.Tool) -> RawTool:
 async def over_pipes(child: Child, gate: Gate, on_end: Callable[[], None]) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """The streams of a server on this machine: one message per line. `on_end` is called when it says no more."""
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, out = anyio.create_memory_object_stream[SessionMessage](0)
+    # A server that does not read must not hold up who gives up on it.
+    outgoing, out = anyio.create_memory_object_stream[SessionMessage](64)
 
     async def read() -> None:
         noise = 0

@@ -18,6 +18,7 @@ LIMIT = 30_000
 """Characters that are shown whole; of more, the head and the tail."""
 _HEAD = 10_000
 _FILES = 50
+_PICTURES_SHOWN = 10
 _MAX_PICTURE = 5 * 1024 * 1024
 _PICTURES = {
     "image/png": (b"\x89PNG\r\n\x1a\n", ".png"),
@@ -107,7 +108,7 @@ class Reading:
         kind = str(block.get("mimeType", ""))
         start, ending = _PICTURES.get(kind, (b"", ""))
         content = _decoded(block.get("data"))
-        if not ending or content is None or not content.startswith(start) or len(content) > _MAX_PICTURE:
+        if not ending or content is None or not content.startswith(start) or self._is_enough(content):
             return self._file(block.get("data"), kind or "a picture")
         try:
             path = self._shelf.keep(content, self._server, ending)
@@ -115,6 +116,9 @@ class Reading:
             return f"[a picture that could not be kept: {(error.strerror or str(error)).lower()}]"
         self._images.append(Image(source=str(path), media_type=kind))
         return ""
+
+    def _is_enough(self, content: bytes) -> bool:
+        return len(content) > _MAX_PICTURE or len(self._images) >= _PICTURES_SHOWN
 
     def _file(self, data: object, kind: str) -> str:
         content = _decoded(data)

@@ -47,6 +47,7 @@ class Server:
         self._agreement = Agreement(name, place.pins)
         self._listing = place.listings.load(name, settings) if is_server_name(name) else None
         self._connection: Connection | None = None
+        self._connections: set[Connection] = set()
         self._opening: asyncio.Task[Connection] | None = None
         self._failure: HermesError | None = None
         self._failures = 0
@@ -128,6 +129,7 @@ class Server:
             self._place.make_folders()
             address = address_of(self.name, self.settings, self._place)
             connection = Connection(address, self.settings.tools, self._elicit, self._ended)
+            self._connections.add(connection)
             listing = await connection.opened()
         except HermesError as failure:
             self._fail(failure)
@@ -235,10 +237,13 @@ class Server:
             self._timeouts = 0
             await connection.close(ServerFailed("it did not answer any more and was stopped"))
 
-    def _ended(self) -> None:
-        """The connection is over: by itself, or because it was idle."""
-        connection, self._connection = self._connection, None
-        if connection is not None and connection.failure is not None:
+    def _ended(self, connection: Connection) -> None:
+        """A connection is over: by itself, or because it was idle. Another one may be there by now."""
+        self._connections.discard(connection)
+        if connection is not self._connection:
+            return
+        self._connection = None
+        if connection.failure is not None:
             self._fail(connection.failure)
         self._tell()
 
@@ -274,7 +279,6 @@ class Server:
             self._opening.cancel()
             with contextlib.suppress(asyncio.CancelledError, HermesError):
                 await self._opening
-        if self._connection is not None:
-            await self._connection.close()
+        await asyncio.gather(*(connection.close() for connection in tuple(self._connections)))
         if self._leaving:
             await asyncio.wait(self._leaving)

@@ -1,13 +1,16 @@
 """Text of a server, made safe: without what drives a terminal, hides characters, or gives away a secret."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]|\x1b[\]PX^_][^\x07\x1b]{0,4000}(?:\x07|\x1b\\)|\x1b[ -/]{0,10}[0-~]"
 )
-_HIDDEN = "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen, reordering
+    "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of characters, tags
+)
 _SHORTEST = 6
 """A secret with fewer characters is not looked for: it would be found in ordinary words."""
 
@@ -16,20 +19,13 @@ def plain(text: str) -> str:
     """Without escapes, controls, and characters that can't be seen or that reorder others; line breaks stay."""
     if text.isascii() and text.isprintable():
         return text
-    text = _SEQUENCES.sub("", text.replace("\r\n", "\n"))
-    return "".join(sign for sign in text if sign in "\n\t" or _is_visible(sign))
+    return _UNSEEN.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, limit: int = 300) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(plain(text[: limit * 4]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _is_visible(sign: str) -> bool:
-    if sign in _HIDDEN or "\U000e0000" <= sign <= "\U000e0fff":
-        return False
-    return sign in "\u200c\u200d" or unicodedata.category(sign) not in {"Cc", "Cf", "Cs"}
 
 
 class Redaction:

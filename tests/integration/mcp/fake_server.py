@@ -57,7 +57,7 @@ def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
 
 TOOLS = (
     *("env", "die", "big", "garbage", "noise", "flood", "complain", "progress", "hang", "daemon", "form", "address"),
-    *("picture", "structured", "link", "blob", "fail", "refuse", "change", "sample", "long", "escapes", "slow"),
+    *("picture", "structured", "link", "blob", "fail", "refuse", "change", "sample", "long", "escapes", "slow", "deaf"),
 )
 
 
@@ -226,6 +226,9 @@ def receive(message: dict[str, Any]) -> None:
     elif method == "tools/list":
         note("listed")
         send({"id": number, "result": {"tools": tools()}})
+    elif method == "tools/call" and message["params"]["name"] == "deaf":
+        note("deaf")
+        time.sleep(600)
     elif method == "tools/call":
         threading.Thread(target=call, args=(number, message["params"]), daemon=True).start()
     elif method == "notifications/cancelled":

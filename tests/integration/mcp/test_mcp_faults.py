@@ -140,6 +140,43 @@ async def test_a_server_that_ends_takes_its_daemons_along(bench: "Bench", runnin
     await wait_until(lambda: not running(daemon))
 
 
+def _unread(connection: Any) -> int:
+    """Bytes that wait for the server to read."""
+    return connection._child._writer.transport.get_write_buffer_size()
+
+
+async def test_a_server_that_does_not_read_does_not_hold_up_an_interrupt(bench: "Bench", wait_until: Any) -> None:
+    servers = await bench.prepared()
+    calls = [asyncio.ensure_future(bench.call(servers, "deaf"))]
+    await wait_until(lambda: "deaf" in bench.noted())
+    calls += [asyncio.ensure_future(bench.call(servers, "echo", text="x" * 1_000_000)) for _ in range(3)]
+    connection = servers._servers["fake"]._connection
+    assert connection is not None
+    await wait_until(lambda: _unread(connection) > 500_000)
+    for call in calls:
+        call.cancel()
+    async with asyncio.timeout(3):
+        await asyncio.wait(calls)
+
+
+async def test_a_server_that_is_slow_to_end_does_not_take_its_successor_along(
+    bench: "Bench", running: Any, wait_until: Any
+) -> None:
+    servers = await bench.prepared("stubborn")
+    old = servers.status()[0].pid
+    connection = servers._servers["fake"]._connection
+    assert connection is not None
+    closing = asyncio.ensure_future(connection.close())
+    await wait_until(lambda: servers.status()[0].pid != old)
+    assert (await bench.call(servers, "echo", text="new")).text == "new"
+    new = servers.status()[0].pid
+    await closing
+    await wait_until(lambda: not running(old))
+    assert (servers.status()[0].state, servers.status()[0].pid) == ("connected", new)
+    await servers.close()
+    assert not running(new)
+
+
 HERMES = """
 import asyncio, sys, msgspec
 from pathlib import Path
@@ -191,3 +228,25 @@ async def test_closing_while_a_call_runs_ends_the_call(bench: "Bench", wait_unti
     await servers.close()
     with pytest.raises(ToolFailed, match="has ended"):
         await call
+
+
+WITHOUT = """
+import asyncio, sys
+from pathlib import Path
+sys.modules["mcp"] = None  # as if it were not installed
+from hermes.mcp import Servers
+from hermes.settings import Home, Secrets
+from hermes.settings.sections import McpServer
+
+servers = Servers({"fake": McpServer(command="true")}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
+asyncio.run(servers.prepare(30))
+print(servers.status()[0].detail, servers.status()[0].hint)
+"""
+
+
+async def test_a_missing_library_is_named(bench: "Bench") -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WITHOUT, str(bench.home.root), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert b"not installed Install it with: pip install 'hermes-agent[mcp]'" in out
