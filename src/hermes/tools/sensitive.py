@@ -66,7 +66,8 @@ _BUILD_FOLDERS = r"""(?ix) ^(
 _BUILD_NAMES = r"""(?ix) ^(
         .*\.(py[cod]|o|obj|a|so|dylib|dll|class|log|tmp|temp|bak|orig|rej|swp|swo|pid|map|tsbuildinfo|gc(da|no|ov))
       | .*\.(aux|bbl|blg|fls|fdb_latexmk|toc|synctex\.gz|egg|whl|profraw|prof|hi|beam|cache) | .*~ | \#.*\#
-      | \.?ds_store | thumbs\.db | \.coverage(\..*)? | coverage\.(xml|json|lcov|out) | lcov\.info | a\.out | core(\.\d+)?
+      | \.?ds_store | thumbs\.db | \.coverage(\..*)? | coverage\.(xml|json|lcov|out) | lcov\.info | a\.out
+      | core(\.\d+)?
       | nohup\.out | junit.*\.xml | \.eslintcache | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache
       | te?mp([-_.].*)? | .*[-_.]te?mp | scratch.* | \*\.te?mp
     )$"""

@@ -1,5 +1,6 @@
 """Judges a command by what each of the programs in it does, wherever it stands, and whatever runs it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,7 +154,7 @@ class Judge:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
-        judged_by = _JUDGES.get("python" if PYTHON.fullmatch(name) else "sh" if name in SHELLS else name)
+        judged_by = _JUDGES.get("python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name)
         if judged_by is None:
             judged_by = judge_interpreter if name in INTERPRETERS else judge_known
         return judged_by(self, name, command)

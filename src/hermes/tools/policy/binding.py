@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-_MATTERING = re.compile(
+_MATTERING = (
     r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)|\w*PROXY"
 )
 
@@ -27,7 +27,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def binding(judged: Judged, environment: Mapping[str, str]) -> str:
     """The hash of a call as it stands now. It changes when a file is swapped, changed, or linked elsewhere."""
-    mattering = {name: value for name, value in sorted(environment.items()) if _MATTERING.fullmatch(name)}
+    mattering = {name: value for name, value in sorted(environment.items()) if re.fullmatch(_MATTERING, name)}
     identities = [identity(path) for path in judged.paths]
     parts = (judged.tool, judged.arguments, judged.folder, judged.reach, identities, mattering)
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()

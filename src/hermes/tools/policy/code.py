@@ -10,7 +10,7 @@ import warnings
 
 from hermes.tools.policy.effects import KINDS, WORK, Finding, asks, unclear
 
-PYTHON = re.compile(r"(python|pypy)(\d(\.\d+)?)?")
+PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
 """The names of python itself."""
 INTERPRETERS: dict[str, tuple[str, ...]] = {
     "node": ("-e", "--eval", "-p", "--print", "-pe"), "nodejs": ("-e", "--eval", "-p"), "bun": ("-e", "--eval", "-p"),

@@ -8,7 +8,7 @@ from hermes.tools.policy.known import only_tells
 from hermes.tools.policy.places import Site, is_stream
 from hermes.tools.policy.words import Word
 
-_LOCAL = re.compile(r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$")
+_LOCAL = r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
 _CURL_VALUES = frozenset(
     (
         *("-o", "-H", "-A", "-m", "-c", "-w", "-b", "-e", "-u", "-x", "-T", "-F", "-d", "-X", "-K", "-Y", "-y", "-r"),
@@ -34,7 +34,7 @@ _FETCH_VALUES = {
 
 def is_local(text: str) -> bool:
     """Whether an address is one of this machine itself."""
-    return bool(_LOCAL.match(text))
+    return bool(re.match(_LOCAL, text))
 
 
 def judge_fetch(name: str, words: tuple[Word, ...], site: Site) -> Finding:

@@ -13,7 +13,7 @@ Handler = Callable[[tuple[Word, ...], Site], Finding]
 _VALUE_OPTIONS = frozenset(("-t", "-S", "--mode", "--suffix", "--size", "--owner", "--group", "--reference"))
 _MODE_OPTIONS = _VALUE_OPTIONS | {"-m", "-s", "-o", "-g", "-r", "-n", "-l", "-b", "-d"}
 """Of programs that make files: their short options with values."""
-_SOURCE = re.compile(
+_SOURCE = (
     r"(?i)\.(py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|swift|rb|php|cs|scala|clj|ex|exs|hs|ml|lua|pl|r|jl|sql|md|rst"
     r"|toml|ya?ml|json|ini|cfg|html|css|scss|vue|svelte|sh|db|sqlite3?|csv|xlsx?|docx?|pdf|parquet|ipynb)$"
 )
@@ -111,7 +111,7 @@ def overwritten(word: Word, site: Site) -> Finding:
     if reason:
         return asks(reason, "machine" if outside else "workspace")
     for path in site.paths(word):
-        if _SOURCE.search(path.name) and not is_expendable(site, word) and _holds_something(path):
+        if re.search(_SOURCE, path.name) and not is_expendable(site, word) and _holds_something(path):
             return asks(f"it replaces {path.name}, which is there already")
     return WORK
 

@@ -8,14 +8,14 @@ from hermes.tools.policy.places import Site, is_device
 from hermes.tools.policy.words import Word
 
 _POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "telinit"))
-_DISK_TOOLS = re.compile(
+_DISK_TOOLS = (
     r"mkfs(\..+)?|mke2fs|mkswap|mkdosfs|mkntfs|newfs.*|wipefs|blkdiscard|s?gdisk|c?s?fdisk|parted|shred|badblocks|scrub"
     r"|cryptsetup|zpool|pvcreate|pvremove|ddrescue|dd_rescue|nvme|hdparm|sg_format|dc3dd|dcfldd|srm|wipe"
 )
 _READS_DISK = frozenset(("-l", "--list", "print", "-p", "list", "id-ctrl", "status", "isLuks", "luksDump", "-I", "-i"))
 _REMOVES = frozenset(("rm", "shred", "srm", "unlink", "rmdir", "wipe", "trash", "trash-put", "scrub", "truncate"))
 _RIGHTS = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"))
-_NARROWING = re.compile(r"-i?(name|path|regex|wholename)$|-(size|[acm]time|[acm]min|newer.*|empty|user|perm)$")
+_NARROWING = r"-i?(name|path|regex|wholename)$|-(size|[acm]time|[acm]min|newer.*|empty|user|perm)$"
 _OPEN = frozenset(("cache",))
 
 
@@ -71,7 +71,7 @@ def _device(name: str, arguments: tuple[Word, ...]) -> str:
         return texts[-1]
     if name in ("tee", "truncate", "pv-to", "sponge", "rm"):
         return devices[0]
-    overwrites = _DISK_TOOLS.fullmatch(name) and not any(text in _READS_DISK for text in texts)
+    overwrites = re.fullmatch(_DISK_TOOLS, name) and not any(text in _READS_DISK for text in texts)
     return devices[0] if overwrites else ""
 
 
@@ -88,7 +88,7 @@ def _ruined(name: str, arguments: tuple[Word, ...], site: Site) -> str:
     if name == "mv" and operands and operands[-1].text not in roots:
         return roots[0]
     if name == "find" and any(word.text == "-delete" for word in arguments):
-        return "" if any(_NARROWING.match(option) for option in options) else roots[0]
+        return "" if any(re.match(_NARROWING, option) for option in options) else roots[0]
     if name == "rsync" and any(option.startswith("--del") for option in options) and operands[-1].text in roots:
         return roots[0]
     return roots[0] if name in ("tar", "bsdtar") and "--remove-files" in options else ""

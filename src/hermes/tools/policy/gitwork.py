@@ -74,7 +74,7 @@ _LEAVES = frozenset(
 _REWRITES = frozenset(
     ("filter-branch", "filter-repo", "prune", "replace", "prune-packed", "fast-import", "quiltimport")
 )
-_HARMLESS_KEYS = re.compile(
+_HARMLESS_KEYS = (
     r"(?i)(user\.|color\.|advice\.|init\.defaultbranch|core\.(quotepath|autocrlf|eol|ignorecase|filemode|abbrev|whitespace)"
     r"|commit\.(gpgsign|verbose)|tag\.gpgsign|pull\.(rebase|ff)|push\.(default|autosetupremote)|merge\.(ff|conflictstyle)"
     r"|diff\.(algorithm|renames|context|noprefix|mnemonicprefix)|log\.|status\.|branch\.\S+\.(remote|merge)|rerere\.|fetch\.prune"
@@ -127,7 +127,7 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
 
 def _global(option: str, value: Word, site: Site) -> Finding:
     if option in ("-c", "--config-env"):
-        if not value.plain or not _HARMLESS_KEYS.match(value.text):
+        if not value.plain or not re.match(_HARMLESS_KEYS, value.text):
             return asks("it makes git run other programs, or behave in another way")
     elif option in ("-C", "--git-dir", "--work-tree"):
         paths = site.paths(value)
@@ -268,7 +268,7 @@ def _config(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
     if operands[0] == "set":
         operands = operands[1:]
     outside = any(text in ("--global", "--system", "-f", "--file") or text.startswith("--file=") for text in texts)
-    if not outside and operands and _HARMLESS_KEYS.match(operands[0]):
+    if not outside and operands and re.match(_HARMLESS_KEYS, operands[0]):
         return WORK
     return asks("it changes git's configuration, which can run programs later", "machine")
 

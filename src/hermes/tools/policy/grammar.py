@@ -14,7 +14,7 @@ from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
 MAX_TEXT = 30_000
 MAX_COMMANDS = 300
 _MAX_DEPTH = 60
-_SPLIT_WORD = re.compile(r"[^\s\\]\\\n[^\s\\]")
+_SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
 """A word continued on the next line: the grammar would see two words where bash sees one."""
 
 Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
@@ -57,7 +57,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
     """Takes a command apart. `variables` are those whose values are certain. Raises Unreadable."""
     if len(text) > MAX_TEXT:
         raise Unreadable("it is too long to be read whole")
-    if _SPLIT_WORD.search(text):
+    if re.search(_SPLIT_WORD, text):
         raise Unreadable("a word in it is broken over two lines")
     root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
     if root.has_error:

@@ -31,7 +31,7 @@ _VALUE_OPTIONS = frozenset(
 )
 """Options before a subcommand that take a value."""
 """Options before a subcommand that take a value."""
-_TOLD = re.compile(r"(shell|!|pipe|python|platform shell|source|script)\b|!")
+_TOLD = r"(shell|!|pipe|python|platform shell|source|script)\b|!"
 
 
 def judge_known(judge: Judging, name: str, command: Command) -> list[Finding]:
@@ -68,7 +68,7 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
         return [KINDS["runs"]]
     if name in ("gdb", "lldb"):
         attached = any(text in ("-p", "--pid", "-n", "--attach-pid") for text in texts)
-        return [KINDS["spies"]] if attached else [KINDS["runs"] for text in texts if _TOLD.match(text)]
+        return [KINDS["spies"]] if attached else [KINDS["runs"] for text in texts if re.match(_TOLD, text)]
     if name in ("hyperfine", "concurrently"):
         return [one for word in operands(words, _VALUE_OPTIONS) for one in judge.deeper(word.text)]
     if name in ("deno", "bun") and any(re.match(r"https?:|npm:|jsr:", text) for text in texts):
@@ -89,7 +89,7 @@ def judge_path(judge: Judging, command: Command) -> list[Finding]:
     shared = re.search(r"(^|/)(\.?venv|\.?env|node_modules/\.bin|\.tox|\.nox|vendor/bin)(/|$)", words[0].text)
     if not inside or shared:
         known = base in catalogue.programs() or base in SHELLS or base in INTERPRETERS or base in HANDLERS
-        if known or PYTHON.fullmatch(base) or base in catalogue.subcommands() or base in ("git", "sqlite3"):
+        if known or re.fullmatch(PYTHON, base) or base in catalogue.subcommands() or base in ("git", "sqlite3"):
             return judge.again(command, (Word(base), *words[1:]))
         if not shared:
             return [asks(f"it is not known what {words[0].text} does")]

@@ -21,10 +21,10 @@ _ROOTS = frozenset(
 )
 _STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full"))
 _SOURCES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
-_DEVICE = re.compile(r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|full$|fd/|shm(/|$)|pts/|tcp/|udp/|zero$|u?random$)")
+_DEVICE = r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|full$|fd/|shm(/|$)|pts/|tcp/|udp/|zero$|u?random$)"
 _TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/private/tmp"), Path("/dev/shm"))  # noqa: S108 - judged, not used
 _TELLTALE = ("id_rsa", "id_ed25519", "shadow", "sudoers", ".netrc", ".env", "credentials", ".git-credentials", ".npmrc")
-_EXPOSING = re.compile(r"\$\{?!?\w*(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)", re.IGNORECASE)
+_EXPOSING = r"(?i)\$\{?!?\w*(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -34,15 +34,23 @@ class Site(msgspec.Struct, frozen=True):
     folders: tuple[Path, ...]
     home: Path
     guard: Guard
+    seen: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
+    """Words that were looked up already."""
 
     def moved(self, target: Path | None) -> "Site":
         """After a `cd`: it may be there, or still where it was."""
         if target is None or target in self.folders:
             return self
-        return msgspec.structs.replace(self, folders=(*self.folders, target))
+        return msgspec.structs.replace(self, folders=(*self.folders, target), seen={})
 
     def paths(self, word: Word) -> tuple[Path, ...]:
         """Where a word may lead; nothing if that can't be told."""
+        found = self.seen.get(word)
+        if found is None:
+            found = self.seen[word] = self._paths(word)
+        return found
+
+    def _paths(self, word: Word) -> tuple[Path, ...]:
         text = word.text
         if word.tilde and text.startswith("~"):
             head, slash, rest = text.partition("/")
@@ -92,7 +100,7 @@ def is_stream(text: str) -> bool:
 
 def is_device(text: str) -> bool:
     """Whether this is a device that should not be written to."""
-    return bool(_DEVICE.match(os.path.normpath(text) if text.startswith("/") else text))
+    return bool(re.match(_DEVICE, os.path.normpath(text) if text.startswith("/") else text))
 
 
 def is_endless(text: str) -> bool:
@@ -111,7 +119,7 @@ def spelled_paths(word: Word) -> Iterator[Word]:
 
 def secret_reason(site: Site, word: Word) -> str:
     """Why reading what a word names needs a person; empty when it does not."""
-    if not word.known and _EXPOSING.search(word.text):
+    if not word.known and re.search(_EXPOSING, word.text):
         return "it shows a password, key or token"
     for spelled in spelled_paths(word):
         paths = site.paths(spelled)

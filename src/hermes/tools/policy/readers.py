@@ -57,9 +57,7 @@ _GIT: dict[str, str] = {
     "show": r"--(stat|name-only|name-status|no-color|oneline|format=.*|pretty=.*)|-p",
     "status": r"-[sbu]+|--(short|branch|porcelain(=v[12])?|untracked-files=.*)|-uno",
 }
-_GIT_RUNS = re.compile(
-    rb"(?i)fsmonitor|external|textconv|pager|\[\s*(alias|include|includeif|filter|diff)\b|sshcommand|hookspath"
-)
+_GIT_RUNS = rb"(?i)fsmonitor|external|textconv|pager|\[\s*(alias|include|includeif|filter|diff)\b|sshcommand|hookspath"
 _NO_OPERANDS = frozenset(("branch", "remote"))
 
 
@@ -126,7 +124,7 @@ def _git_is_plain(folder: Path) -> bool:
     for place in (folder, *folder.parents):
         if (place / ".git").is_dir():
             try:
-                return not _GIT_RUNS.search((place / ".git" / "config").read_bytes())
+                return not re.search(_GIT_RUNS, (place / ".git" / "config").read_bytes())
             except OSError:
                 return False
         if (place / ".git").exists():

@@ -21,7 +21,7 @@ GOOD = ".policy.good.yaml"
 log = logging.getLogger("hermes.tools")
 
 _HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
-_AT = re.compile(r" - at `\$\.?(.*)`$")
+_AT = r" - at `\$\.?(.*)`$"
 
 
 class RuleFile:
@@ -169,7 +169,7 @@ def _repeated(text: str) -> Problem | None:
 
 
 def _located(what: str, text: str) -> Problem:
-    place = _AT.search(what)
+    place = re.search(_AT, what)
     path = place[1] if place else ""
     top = re.match(r"\w+", path)
     item = re.search(r"\[(\d+)\]", path)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-_PADDING = re.compile(r"\S[ \t]{24,}\S")
+_PADDING = r"\S[ \t]{24,}\S"
 
 
 def spoof(text: str) -> str:
@@ -14,7 +14,7 @@ def spoof(text: str) -> str:
         hidden = any(_is_hidden(character) for character in text)
     if hidden:
         return "it holds characters that hide or reorder others"
-    return "it holds a gap so wide that the rest may not be seen" if _PADDING.search(text) else ""
+    return "it holds a gap so wide that the rest may not be seen" if re.search(_PADDING, text) else ""
 
 
 def _is_hidden(character: str) -> bool:

@@ -8,8 +8,9 @@ _READS = frozenset(
     ("select", "explain", "with", "show", "describe", "desc", "values", "table", "begin", "commit", "end")
 )
 _DESTROYS = frozenset(("drop", "truncate", "vacuum", "reindex", "replace", "flushall", "flushdb"))
-_LOOKING = re.compile(
-    r"\.(tables?|schema|indexes|indices|headers?|mode|databases|dbinfo|help|show|width|timer|echo|fullschema|nullvalue|separator|stats|quit|exit)\b"
+_LOOKING = (
+    r"\.(tables?|schema|indexes|indices|headers?|mode|databases|dbinfo|help|show|width|timer|echo|fullschema|nullvalue"
+    r"|separator|stats|quit|exit)\b"
 )
 
 
@@ -22,7 +23,7 @@ def judge_sql(text: str) -> Finding:
 
 def _statement(text: str) -> Finding:  # noqa: PLR0911 - a line for each kind of statement
     if text.startswith("."):
-        return READ if _LOOKING.match(text) else KINDS["runs"]
+        return READ if re.match(_LOOKING, text) else KINDS["runs"]
     words = re.findall(r"[a-z_]+", text.lower())
     first = words[0] if words else ""
     if first == "pragma":
