@@ -41,6 +41,7 @@ async def exchange(port: int, *parts: str) -> str:
         writer.write(parts[-1].encode())
         answer += (await reader.read()).decode()
     writer.close()
+    await writer.wait_closed()
     return answer
 
 

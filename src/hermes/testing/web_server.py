@@ -1,6 +1,7 @@
 """A web server on loopback that behaves as a test says, down to the bytes."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from ssl import SSLContext
@@ -63,13 +64,18 @@ class WebServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client has gone, which some tests are about
         finally:
-            self._tasks.discard(task)
             writer.close()
+            with contextlib.suppress(OSError):  # also a client that takes no more bytes
+                async with asyncio.timeout(5):
+                    await writer.wait_closed()
+            self._tasks.discard(task)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Ends answers that would never end."""
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -82,7 +88,7 @@ async def web_server(handler: Handler, *, tls: SSLContext | None = None, port: i
         yield server
     finally:
         listening.close()
-        server.stop()
+        await server.stop()
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked:

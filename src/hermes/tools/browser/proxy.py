@@ -19,6 +19,7 @@ from hermes.tools.web.urls import Place, read_url
 _HEAD = 64 * 1024
 _PIECE = 64 * 1024
 _CONNECT = 10.0
+_CLOSING = 1.0
 _REMEMBERED = 5
 _HOP_BY_HOP = ("proxy-authorization", "proxy-connection", "connection", "keep-alive", "upgrade", "te")
 
@@ -87,7 +88,7 @@ class GateProxy:
         except (OSError, EOFError, asyncio.LimitOverrunError):
             pass  # one of the two ends has gone; the other notices by itself
         finally:
-            writer.close()
+            await _close(writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = _read_head(await reader.readuntil(b"\r\n\r\n"))
@@ -139,7 +140,17 @@ async def _connected(passage: Passage) -> AsyncIterator[tuple[asyncio.StreamRead
     try:
         yield reader, writer
     finally:
-        writer.close()
+        await _close(writer)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Ends a connection; a peer that does not take its last bytes is not waited for."""
+    writer.close()
+    try:
+        async with asyncio.timeout(_CLOSING):
+            await writer.wait_closed()
+    except (OSError, TimeoutError):
+        writer.transport.abort()
 
 
 async def _relay(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
