@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.policy.code import INTERPRETERS, PYTHON
-from hermes.tools.policy.effects import KINDS, READ, Finding, Level, asks, forbidden, unclear, worst
+from hermes.tools.policy.effects import BY_RULE, KINDS, READ, Finding, Level, asks, forbidden, unclear, worst
 from hermes.tools.policy.fetching import judge_fetch
 from hermes.tools.policy.fileworks import HANDLERS, OUTPUT_OPTIONS, emptied, operands, overwritten, written
 from hermes.tools.policy.floor import floor, write_floor
@@ -23,7 +23,6 @@ from hermes.tools.policy.variables import assigned
 from hermes.tools.policy.words import Word
 from hermes.tools.policy.wrappers import SHELLS, program_name, wrapper_of
 
-BY_RULE = "your rules allow it"
 _MAX_DEPTH = 6
 _TEXT_ONLY = frozenset(
     ("echo", "printf", ":", "true", "false", "test", "[", "expr", "seq", "sleep", "exit", "return", "let")

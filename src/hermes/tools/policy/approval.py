@@ -7,7 +7,7 @@ is dangerous all the same, or needs more than the workspace, is asked about; som
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -15,17 +15,17 @@ from hermes.core.ports import Decision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
-from hermes.tools.policy.analysis import BY_RULE, Judgement, judge_command
 from hermes.tools.policy.binding import Judged, binding, existing
-from hermes.tools.policy.code import judge_code
-from hermes.tools.policy.effects import Finding, Level, asks, farthest
+from hermes.tools.policy.effects import BY_RULE, Finding, Level, asks, farthest
 from hermes.tools.policy.places import Site
-from hermes.tools.policy.readers import only_reads
 from hermes.tools.policy.rulefile import NAME, RuleFile
 from hermes.tools.policy.rules import RuleBook, host_of
 from hermes.tools.policy.spoofs import spoof
 from hermes.tools.policy.summary import call_summary, change_summary, command_summary, reading_summary
 from hermes.tools.sensitive import Guard
+
+if TYPE_CHECKING:
+    from hermes.tools.policy.analysis import Judgement
 
 log = logging.getLogger("hermes.tools")
 
@@ -110,11 +110,10 @@ class ApprovalPolicy:
         workspace, folder = places
         site = Site(workspace, (folder,), self._about.user_home, self._guard)
         wanted: Reach = arguments["reach"] if arguments.get("reach") in ("network", "machine") else "workspace"
-        found = judge_command(command, site, book)
+        found = _judgement(command, site, book)
         hidden = spoof(command)
-        if hidden:
-            found = Judgement(Finding(max(Level.UNCLEAR, found.finding.level), hidden), found.paths)
-        finding = self._reached(found.finding, wanted, command, site)
+        finding = Finding(max(Level.UNCLEAR, found.finding.level), hidden) if hidden else found.finding
+        finding = self._reached(finding, wanted, command, site)
         tool_rule = book.for_tool(tool)
         if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
             finding = max(
@@ -144,7 +143,7 @@ class ApprovalPolicy:
         if (
             wanted == finding.reach
             or (wanted == "network" and finding.level == Level.READ)
-            or only_reads(command, site)
+            or _only_reads(command, site)
         ):
             return finding
         words = {"network": "it asks for the network", "machine": "it asks to run outside the sandbox"}
@@ -162,7 +161,7 @@ class ApprovalPolicy:
                 return finding.level <= Level.WORK
         if self._about.sandboxed and finding.level == Level.READ:
             return True
-        return finding.level <= Level.WORK and (finding.reason == BY_RULE or only_reads(command, site))
+        return finding.level <= Level.WORK and (finding.reason == BY_RULE or _only_reads(command, site))
 
     def _because(self, finding: Finding) -> str:
         reason = finding.reason if finding.reason != BY_RULE else ""
@@ -236,7 +235,7 @@ class ApprovalPolicy:
         careful = self._about.strict or bool(self._rules.problem)
         code = arguments.get("code")
         if tool.spec.name == "run_python" and isinstance(code, str):
-            finding = judge_code("python", code)
+            finding = _python(code)
             free = finding.level <= Level.WORK and self._about.sandboxed
             if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
                 return Decision("allow")
@@ -249,6 +248,27 @@ class ApprovalPolicy:
         return Decision(
             "ask", call_summary(tool, arguments), "it may change something", shape=_exactly(tool, arguments)
         )
+
+
+# The catalogue and the grammar are large: they are loaded when the first command is judged.
+
+
+def _judgement(command: str, site: Site, book: RuleBook) -> "Judgement":
+    from hermes.tools.policy.analysis import judge_command
+
+    return judge_command(command, site, book)
+
+
+def _only_reads(command: str, site: Site) -> bool:
+    from hermes.tools.policy.readers import only_reads
+
+    return only_reads(command, site)
+
+
+def _python(code: str) -> Finding:
+    from hermes.tools.policy.code import judge_code
+
+    return judge_code("python", code)
 
 
 def _exactly(tool: Tool, arguments: Mapping[str, Any]) -> str:

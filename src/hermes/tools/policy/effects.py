@@ -34,6 +34,8 @@ READ = Finding(Level.READ)
 LOOKS_UP = Finding(Level.READ, reach="network")
 """It only reads, but over the network (this machine's own services included)."""
 WORK = Finding(Level.WORK)
+BY_RULE = "your rules allow it"
+"""The reason of what only a rule allows."""
 
 
 def asks(reason: str, reach: Reach = "workspace") -> Finding:
