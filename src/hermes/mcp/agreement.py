@@ -22,11 +22,15 @@ class Agreement:
 
     def changed(self, listing: Listing) -> tuple[str, ...]:
         """Tools whose words or parameters are not what was accepted."""
+        return tuple(name for name in listing.tools if self.is_changed(name, listing))
+
+    def is_changed(self, tool: str, listing: Listing) -> bool:
+        """Whether a tool is not what was accepted."""
         try:
             pinned = self._pins.of(self._server)
         except SettingsError:  # nothing is offered then, and the server's state says why
-            return ()
-        return tuple(name for name, made in listing.tools.items() if name in pinned and _differ(pinned[name], made))
+            return False
+        return tool in pinned and tool in listing.tools and _differ(pinned[tool], listing.tools[tool])
 
     def offered(self, listing: Listing) -> Mapping[str, Definition]:
         """The tools as they were accepted. One that was never offered before is accepted with this."""

@@ -5,6 +5,7 @@ to whoever listens.
 """
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ _ROUNDS = 10
 _NOISE = 50
 """Lines in a row that are no messages: a server that writes so many speaks something else."""
 
+_ANSWER = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:')
+
 Elicit = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 Progress = ProgressFnT
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -43,7 +46,7 @@ class _Head(msgspec.Struct):
     """What decides about a message."""
 
     method: str | None = None
-    id: msgspec.Raw = msgspec.Raw()
+    id: int | str | None = None
 
 
 class Peer:
@@ -188,11 +191,23 @@ def _message(line: bytes, gate: Gate) -> SessionMessage | bool | None:
         return False
     try:
         head = msgspec.json.decode(line, type=_Head)
-        if not gate.admits(head.method, wants_answer=bool(bytes(head.id))):
-            return False
+    except (msgspec.MsgspecError, RecursionError):
+        return _unreadable(line)
+    if not gate.admits(head.method, wants_answer=head.id is not None):
+        return False
+    try:
         return SessionMessage(_messages.validate_json(line, by_name=False))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
+        return _unreadable(line)
+
+
+def _unreadable(line: bytes) -> SessionMessage | None:
+    """An answer that can't be read is an answer all the same: nobody has to wait until the time is up."""
+    found = _ANSWER.match(line)
+    if found is None:
         return None
+    problem = types.ErrorData(code=types.PARSE_ERROR, message="its answer can't be read")
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=problem))
 
 
 async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:

@@ -95,6 +95,10 @@ class Server:
         """Tools that are not what was accepted."""
         return self._agreement.changed(self._listing or Listing())
 
+    def is_changed(self, tool: str) -> bool:
+        """Whether a tool is not what was accepted."""
+        return self._agreement.is_changed(tool, self._listing or Listing())
+
     def offered(self) -> Mapping[str, Definition]:
         """The tools to offer a model, as they were accepted."""
         if self._listing is None or not self.settings.enabled:

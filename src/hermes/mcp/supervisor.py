@@ -29,14 +29,16 @@ def main(arguments: list[str]) -> int:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     child = os.fork()
     if child == 0:
         _become(command)
     _let_go_of_streams()
-    code = _watch(child, life, woken)
-    _end_all()
+    code = _watch(child, life, woken, told)
+    _end_all(child)
     return code
 
 
@@ -46,7 +48,7 @@ def _become(command: list[str]) -> None:
         os.setsid()
         _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606 - that is its purpose
     except OSError as error:
@@ -63,8 +65,8 @@ def _let_go_of_streams() -> None:
     os.close(nothing)
 
 
-def _watch(child: int, life: int, woken: int) -> int:
-    """Waits for the program's end, or for the end of Hermes."""
+def _watch(child: int, life: int, woken: int, told: list[int]) -> int:
+    """Waits for the program's end, for the end of Hermes, or to be told to end."""
     while True:
         code = _reap(child)
         if code is not None:
@@ -72,7 +74,7 @@ def _watch(child: int, life: int, woken: int) -> int:
         ready, _, _ = select.select([life, woken], (), ())
         if woken in ready:
             os.read(woken, 512)
-        if life in ready and not os.read(life, 1):
+        if told or (life in ready and not os.read(life, 1)):
             return 128 + signal.SIGTERM
 
 
@@ -87,13 +89,13 @@ def _reap(child: int) -> int | None:
     return found
 
 
-def _end_all() -> None:
+def _end_all(child: int) -> None:
     """Asks, waits a little, forces; until there is no process below."""
     began = time.monotonic()
-    _signal_all(signal.SIGTERM)
+    _signal_all(child, signal.SIGTERM)
     while _has_children() and time.monotonic() - began < _GIVE_UP:
         if time.monotonic() - began > _GRACE:
-            _signal_all(signal.SIGKILL)
+            _signal_all(child, signal.SIGKILL)
         time.sleep(0.01)
 
 
@@ -106,8 +108,13 @@ def _has_children() -> bool:
     return True
 
 
-def _signal_all(number: signal.Signals) -> None:
-    for pid in _below(os.getpid()):
+def _signal_all(child: int, number: signal.Signals) -> None:
+    """Signals every process below; where they can't be listed, the program's own group."""
+    try:
+        found = _below(os.getpid())
+    except FileNotFoundError:
+        found = [-child]
+    for pid in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
             os.kill(pid, signal.SIGCONT)

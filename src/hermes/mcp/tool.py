@@ -24,7 +24,7 @@ class McpTool:
     @property
     def caution(self) -> str:
         """What a person should know before allowing a call; mostly nothing."""
-        if self._name in self._server.changed():
+        if self._server.is_changed(self._name):
             return "the server has changed this tool since you accepted it"
         return ""
 

@@ -57,7 +57,21 @@ def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
 
 TOOLS = (
     *("env", "die", "big", "garbage", "noise", "flood", "complain", "progress", "hang", "daemon", "form", "address"),
-    *("picture", "structured", "link", "blob", "fail", "refuse", "change", "sample", "long", "escapes", "slow", "deaf"),
+    *(
+        "picture",
+        "structured",
+        "link",
+        "blob",
+        "fail",
+        "refuse",
+        "change",
+        "sample",
+        "long",
+        "escapes",
+        "slow",
+        "deaf",
+        "mangled",
+    ),
 )
 
 
@@ -84,7 +98,7 @@ def call(number: int, params: dict[str, Any]) -> None:
             send({"id": number, "result": result})
 
 
-def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901, PLR0911, PLR0912
+def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901, PLR0911, PLR0912, PLR0915
     match name:
         case "echo":
             return text(arguments.get("text", ""))
@@ -100,6 +114,10 @@ def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[st
         case "garbage":
             os.write(1, b"this is no JSON\n{]\n")
             return text("after the garbage")
+        case "mangled":
+            number = params["_meta"]["progressToken"]
+            os.write(1, b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}\n' % number)
+            return None
         case "noise":
             os.write(1, b"this is no JSON\n" * 500)
         case "flood":

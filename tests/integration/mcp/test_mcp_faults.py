@@ -99,6 +99,11 @@ async def test_lines_that_are_no_messages_are_passed_over(bench: "Bench") -> Non
     assert (await bench.call(await bench.prepared(), "garbage")).text == "after the garbage"
 
 
+async def test_an_answer_that_can_not_be_read_is_an_answer(bench: "Bench") -> None:
+    result = await bench.call(await bench.prepared(), "mangled")
+    assert (result.ok, result.text) == (False, "Error: its answer can't be read")
+
+
 async def test_a_program_that_speaks_something_else_is_left(bench: "Bench") -> None:
     servers = await bench.prepared()
     with pytest.raises(ToolFailed, match="does not speak MCP"):
@@ -210,6 +215,13 @@ async def test_killing_hermes_ends_its_servers(bench: "Bench", running: Any, wai
     process.kill()
     await process.wait()
     await wait_until(lambda: not any(map(running, (supervisor, daemon, server))))
+
+
+async def test_stopping_the_supervisor_ends_everything(bench: "Bench", running: Any, wait_until: Any) -> None:
+    servers = await bench.prepared("stubborn")
+    daemon = int((await bench.call(servers, "daemon")).text)
+    os.kill(servers.status()[0].pid, signal.SIGTERM)
+    await wait_until(lambda: not running(daemon) and servers.status()[0].state == "failed")
 
 
 async def test_killing_the_supervisor_ends_the_server(bench: "Bench", running: Any, wait_until: Any) -> None:

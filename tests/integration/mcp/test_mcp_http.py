@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TOKEN = "tok-very-secret-123"  # noqa: S105 - of nobody
 REAL = """
 import sys
+from pydantic import BaseModel
 from mcp.server.mcpserver import MCPServer, Context
 
 server = MCPServer("weather")
@@ -35,6 +36,16 @@ async def slowly(context: Context) -> str:
     "Takes its time."
     await context.report_progress(1, 2, "half")
     return "done"
+
+class Table(BaseModel):
+    seats: int
+    outside: bool = False
+
+@server.tool()
+async def reserve(context: Context) -> str:
+    "Asks first."
+    answer = await context.elicit("Which table?", Table)
+    return f"{answer.action} {answer.data if answer.action == 'accept' else ''}".strip()
 
 server.run(transport="streamable-http", port=int(sys.argv[1]))
 """
@@ -152,10 +163,13 @@ async def weather(wait_until: Any) -> AsyncIterator[str]:
 async def test_a_real_service_is_used(bench: "Bench", weather: str) -> None:
     servers = bench.servers(fake=McpServer(url=weather))
     await servers.prepare(20)
-    assert sorted(servers.tools()) == ["mcp.fake.forecast", "mcp.fake.slowly"]
+    assert sorted(servers.tools()) == ["mcp.fake.forecast", "mcp.fake.reserve", "mcp.fake.slowly"]
     assert (await bench.call(servers, "forecast", city="Oslo")).text == "Sun in Oslo"
     assert (await bench.call(servers, "slowly")).text == "done"
     assert bench.shown == ["half (1/2)\n"]
+    assert (await bench.call(servers, "reserve")).text == "decline"
+    bench.answers = ["4", "yes"]
+    assert (await bench.call(servers, "reserve")).text == "accept seats=4 outside=True"
     wrong = await bench.call(servers, "forecast")
     assert not wrong.ok
     assert wrong.source == "MCP server fake"
