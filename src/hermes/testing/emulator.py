@@ -56,6 +56,7 @@ class Emulator:
     def resize(self, columns: int, rows: int) -> None:
         """Another size of the window; rows that no longer fit are broken, and the cursor stays with its character."""
         broken: list[list[str]] = []
+        x, y = 0, 0
         for number, row in enumerate(self._rows):
             if number == self._y:
                 y, x = len(broken) + self._x // columns, self._x % columns

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.app import build
 from hermes.core.ports import Tool
-from hermes.settings.load import find_home, load
+from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.terminal.text import Screen, cut, one_line, pad, stdout_screen, wrap
 from hermes.tools.toolsets import SURFACES, TOOLSETS, Choice, toolset_of
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
     home = find_home()
     with build(load(home=home), home) as app:
-        needs = needs_of(app, surface=args.surface)
+        needs = needs_of(app, load_secrets(home=home), surface=args.surface)
         tools = all_tools(needs)
         rows = listed(tools, needs.choice)
         unknown = needs.choice.unknown(tools)

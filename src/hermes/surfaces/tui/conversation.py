@@ -25,7 +25,7 @@ from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED, listen_for_end
 from hermes.surfaces.terminal.watching import watched
 from hermes.surfaces.tui.attachments import attach
 from hermes.surfaces.tui.foot import Foot
-from hermes.surfaces.tui.recall import recall
+from hermes.surfaces.tui.recall import follow_elsewhere, recall
 from hermes.surfaces.tui.relay import Relay
 from hermes.surfaces.tui.screen import PlainScreen, Screen
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _TICK = 0.1  # seconds between two pictures of what goes on
 _HUNG_UP = 128 + signal.SIGHUP
+_ENDING = 5.0  # seconds for a turn that is over to be written down
 _LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
 
 
@@ -171,16 +172,15 @@ class Chat:
             return
         self.follow()
 
-    def follow(self) -> None:
+    def follow(self, *, resumes: bool = False) -> None:
         """Shows what the session does until it is idle."""
         if self._following is None:
-            self._following = asyncio.ensure_future(self._follow())
+            self._following = asyncio.ensure_future(self._follow(resumes=resumes))
 
     async def go_on(self) -> None:
         """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
         if recall(self.app, self.view, self.screen):
-            await self.agent.service.resume(self.session)
-            self.follow()
+            self.follow(resumes=True)
 
     def interrupt(self) -> None:
         """Ctrl-C: stops the turn; the second one, or one while nothing runs and then another, leaves."""
@@ -236,8 +236,13 @@ class Chat:
         self.view.foot = foot_of(self, self.view.foot)
         self.view.tick()
 
-    def is_busy(self) -> bool:
-        """Whether something runs that must be stopped first; says so."""
+    async def is_busy(self) -> bool:
+        """Whether something runs that must be stopped first; says so. A turn that has just ended is waited for."""
+        if self._following is not None and not self.view.busy and not self.view.queued:
+            await asyncio.wait({self._following}, timeout=_ENDING)
+            if self._following.done():
+                self._following.result()
+                self._following = None
         if self._following is not None:
             self.view.say("Hermes works; stop it first with /stop.")
         return self._following is not None
@@ -297,9 +302,12 @@ class Chat:
             await service.submit(self.session, given.text, delivery="steer")
         return done
 
-    async def _follow(self) -> None:
+    async def _follow(self, *, resumes: bool) -> None:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
         try:
+            if resumes:
+                await follow_elsewhere(self.app, self.session)
+                await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)

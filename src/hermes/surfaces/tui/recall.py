@@ -1,18 +1,34 @@
 """Where a session was when somebody comes back to it: its last words, and the turn that still runs or was cut off."""
 
+import asyncio
 from collections.abc import Sequence
 
 from hermes.app import App
 from hermes.schema.events import TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.row import Row
+from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.view import ChatView
 
+_LOOK = 0.15  # seconds between two looks at what another process wrote
 _ROWS = 200  # that are looked at
 _LINES = 6  # of each of the last messages
+
+
+async def follow_elsewhere(app: App, session: str) -> None:
+    """Publishes what the process that runs the session writes, until it is done with it or gone."""
+    last = app.store.sessions.find(session).head
+    while True:
+        runs = is_elsewhere(app, session)
+        for row in await asyncio.to_thread(app.store.log.events, session, after=last):
+            app.publish(row)
+            last = row.seq
+        if not runs:
+            return
+        await asyncio.sleep(_LOOK)
 
 
 def recall(app: App, view: ChatView, screen: Screen) -> bool:

@@ -24,28 +24,28 @@ class Markdown:
         self._code = Highlighter("")
         self._drawn = False
         self._gap = False  # a blank row belongs before the next block
-        self._given = 0  # rows of the block that is being written which are on the screen for good
-        self._width = 0  # ... and how wide they are: the rest of the block will be, too
+        self._given: list[tuple[int, int]] = []
+        """Of the block that is being written: how many rows are on the screen for good, and how wide they are."""
 
     def feed(self, text: str, columns: int) -> list[Row]:
         """Takes more text; the rows that will never change again."""
         rows = [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
         begun = self._blocks.begun()
-        if begun is None:
-            return rows
-        fixed = self._settled(begun, self._width or columns)
-        if len(fixed) > self._given:
-            self._width = self._width or columns
-            rows += [()] * (self._gap and not self._given) + fixed[self._given :]
-            self._given, self._drawn = len(fixed), True
+        fixed = self._settled(begun, columns) if begun else []
+        if fixed:
+            rows += [()] * (self._gap and not self._given) + fixed
+            if not self._given or self._given[-1][0] != columns:
+                self._given.append((columns, 0))
+            self._given[-1] = (columns, self._given[-1][1] + len(fixed))
+            self._drawn = True
         return rows
 
     def rest(self, columns: int) -> list[Row]:
         """The rows of what is not finished yet."""
-        before = self._drawn, self._gap, self._code, self._given, self._width
+        before = self._drawn, self._gap, self._code, self._given
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
         rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code, self._given, self._width = before
+        self._drawn, self._gap, self._code, self._given = before
         return rows
 
     def end(self, columns: int) -> list[Row]:
@@ -66,14 +66,23 @@ class Markdown:
             return
         if self._gap and not self._given:
             yield ()
-        yield from list(self._rows(block, self._width or columns))[self._given :]
-        self._drawn, self._gap, self._given, self._width = True, False, 0, 0
+        yield from self._left(block, columns)
+        self._drawn, self._gap, self._given = True, False, []
 
     def _settled(self, block: Block, columns: int) -> list[Row]:
-        """The rows of a block that is being written which can't change any more: all but the last, up to any mark."""
+        """More rows of a block that is being written which can't change: all but the last, up to an open mark."""
         *before, last = _parts(block)
         lines = (*(f"{part}  " for part in before), settled(last))
-        return list(self._rows(msgspec.structs.replace(block, lines=lines), columns))[:-1]
+        return self._left(msgspec.structs.replace(block, lines=lines), columns)[:-1]
+
+    def _left(self, block: Block, columns: int) -> list[Row]:
+        """The rows that were not given away; where the window's width has changed since, they follow it."""
+        given = self._given or [(columns, 0)]
+        rows = list(self._rows(block, given[0][0]))[given[0][1] :]
+        for width, count in [*given[1:], *([(columns, 0)] if given[-1][0] != columns else [])]:
+            runs = [run for row in rows for run in (*row, (" ", ""))]
+            rows = list(flow(runs, width))[count:] if runs else []
+        return rows
 
     def _rows(self, block: Block, columns: int) -> Iterator[Row]:
         match block.kind:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def model(chat: "Chat", name: str) -> None:
     """Tells which model answers, or changes it."""
     if name:
-        if chat.is_busy():
+        if await chat.is_busy():
             return
         choose_model(chat.app, Question(model=name), may_ask=False)
         await chat.reconfigure(model=name)
@@ -65,7 +65,7 @@ async def context(chat: "Chat", _: str) -> None:
 
 async def compress(chat: "Chat", _: str) -> None:
     """Sums up the older part of the conversation."""
-    if chat.is_busy():
+    if await chat.is_busy():
         return
     chat.view.say("Summing up the older part of the conversation ...")
     await chat.agent.compress(chat.session)

@@ -33,7 +33,7 @@ async def approvals(chat: "Chat", mode: str) -> None:
     if mode:
         if mode not in _MODES:
             raise UsageError(f"There is no mode {mode!r}.", hint=f"One of: {', '.join(_MODES)}")
-        if chat.is_busy():
+        if await chat.is_busy():
             return
         await chat.reconfigure(approvals=_MODES[mode])
     words = {

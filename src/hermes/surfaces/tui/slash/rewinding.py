@@ -18,7 +18,7 @@ _DIFF_LINES = 400
 
 async def undo(chat: "Chat", words: str) -> None:
     """Takes turns back, files and conversation; `force` also where files were changed since."""
-    if chat.is_busy():
+    if await chat.is_busy():
         return
     count, force = _read(words)
     report = await asyncio.to_thread(_rewind(chat).undo, chat.session, turns=count, force=force)
@@ -29,7 +29,7 @@ async def undo(chat: "Chat", words: str) -> None:
 
 async def redo(chat: "Chat", words: str) -> None:
     """Brings back what the last undo took."""
-    if chat.is_busy():
+    if await chat.is_busy():
         return
     _, force = _read(words)
     report = await asyncio.to_thread(_rewind(chat).redo, chat.session, force=force)
@@ -38,13 +38,12 @@ async def redo(chat: "Chat", words: str) -> None:
 
 async def retry(chat: "Chat", words: str) -> None:
     """Takes the last turn back and says the same again."""
-    if chat.is_busy():
+    if await chat.is_busy():
         return
     _, force = _read(words)
     report = await asyncio.to_thread(_rewind(chat).retry, chat.session, force=force)
     _tell(chat, report, "The last turn is taken back, and asked again.")
-    await chat.agent.service.resume(chat.session)
-    chat.follow()
+    chat.follow(resumes=True)
 
 
 async def diff(chat: "Chat", _: str) -> None:
@@ -62,7 +61,7 @@ async def diff(chat: "Chat", _: str) -> None:
 
 async def branch(chat: "Chat", count: str) -> None:
     """Goes on in a copy of the session, perhaps without its last turns; the original stays as it is."""
-    if chat.is_busy():
+    if await chat.is_busy():
         return
     if count and not count.isdecimal():
         raise UsageError("How many turns are left out? Give a number.", hint="/branch 2")

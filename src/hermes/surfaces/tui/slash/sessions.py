@@ -33,7 +33,7 @@ async def resume(chat: "Chat", name: str) -> None:
 
 
 async def _change(chat: "Chat", place: Place) -> bool:
-    if chat.is_busy():
+    if await chat.is_busy():
         return False
     if place.before is not None and place.before.id == chat.session:
         chat.view.say("This is that session.")

@@ -58,7 +58,7 @@ def test_the_rows_of_a_paragraph_are_for_good_before_it_has_ended() -> None:
     assert [plain(row) for row in markdown.feed("one two three four five six", 10)] == ["one two", "three four"]
     assert [plain(row) for row in markdown.rest(10)] == ["five six"]
     assert [plain(row) for row in markdown.feed(" **seven eight nine ten", 10)] == []
-    assert [plain(row) for row in markdown.feed(" eleven** end", 40)] == [
+    assert [plain(row) for row in markdown.feed(" eleven** end", 10)] == [
         "five six",
         "seven",
         "eight nine",

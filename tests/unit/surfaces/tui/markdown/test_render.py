@@ -84,3 +84,20 @@ def test_code_of_an_unknown_language_is_plain() -> None:
 
 def test_a_line_of_code_is_never_broken() -> None:
     assert shown("```\n" + "x" * 100 + "\n```", 20)[1] == "x" * 100
+
+
+def test_the_rest_of_a_paragraph_follows_the_width_of_the_window() -> None:
+    markdown = Markdown(colours=True, ascii_only=False)
+    rows = markdown.feed("one two three four five six seven", 10)
+    rows += markdown.feed(" eight nine ten eleven", 14)
+    rows += markdown.feed(" twelve **thirteen** fourteen", 20)
+    rows += markdown.end(20)
+    assert [plain(row) for row in rows] == [
+        "one two",
+        "three four",
+        "five six",
+        "seven eight",
+        "nine ten",
+        "eleven twelve",
+        "thirteen fourteen",
+    ]

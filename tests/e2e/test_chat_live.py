@@ -1,0 +1,305 @@
+"""The chat as a person sees it: Markdown, cards, questions, the queue, resizes, and a terminal that goes away."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
+
+CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER = "\x03", "\x04", "\n", "\x13", "\r"
+READY = "Ctrl-D quits ›"
+TEXT = """# Head
+
+Some **bold** words and `code`.
+
+| a | b |
+|---|--:|
+| one | 2 |
+
+```python
+def f():
+    return 1
+```
+
+- first
+- second
+"""
+SHOWN = """\
+Head
+
+Some bold words and code.
+
+ a   │ b
+─────┼──
+ one │ 2
+
+─── python
+def f():
+    return 1
+───
+
+• first
+• second"""
+
+
+def words(server: ModelServer, number: int = -1) -> list[str]:
+    """What the user said, as the model was told."""
+    messages = msgspec.json.decode(server.posts[number].body)["messages"]
+    return [message["content"] for message in messages if message["role"] == "user"]
+
+
+async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(tmp_path: Path) -> None:
+    async with (
+        ModelServer(Served(text=TEXT, chunk=3)) as server,
+        InstalledHermes(tmp_path, server.url).terminal(size=(60, 10)) as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("show it" + ENTER)
+        shown = await terminal.until(lambda shown: "28 tokens" in shown)
+        assert SHOWN in shown
+        assert shown.count("› show it") == 1
+
+
+async def test_colours_are_there_and_can_be_turned_off(tmp_path: Path) -> None:
+    async with ModelServer(*[Served(text=TEXT)] * 2) as server:
+        for no_color, coloured in (("", True), ("1", False)):
+            async with InstalledHermes(tmp_path, server.url).terminal(NO_COLOR=no_color) as terminal:
+                await terminal.sees(READY)
+                terminal.type("show it" + ENTER)
+                await terminal.sees("28 tokens")
+                assert (b"\x1b[35mdef\x1b[0m" in terminal.raw) is coloured
+                assert (b"\x1b[36mcode" in terminal.raw) is coloured
+
+
+@pytest.mark.parametrize("size", [(20, 8), (40, 15), (140, 45)])
+async def test_any_size_of_window(tmp_path: Path, size: tuple[int, int]) -> None:
+    text = " ".join(f"w{number}" for number in range(120))
+    async with (
+        ModelServer(Served(text=text, chunk=11)) as server,
+        InstalledHermes(tmp_path, server.url).terminal(size=size) as terminal,
+    ):
+        await terminal.sees("quits ›")
+        terminal.type("go" + ENTER)
+        shown = await terminal.until(lambda shown: "tokens" in shown.rpartition("w119")[2])
+        assert " ".join(shown.split("› go")[1].split()).startswith(text)
+
+
+async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> None:
+    text = " ".join(f"w{number}" for number in range(150))
+    async with (
+        ModelServer(Served(text=text, chunk=9, delay=0.01)) as server,
+        InstalledHermes(tmp_path, server.url).terminal(size=(60, 12)) as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("go" + ENTER)
+        for number, size in ((20, (34, 12)), (60, (80, 20)), (100, (50, 9))):
+            await terminal.until(lambda shown, number=number: f"w{number} " in shown)
+            terminal.resize(*size)
+        shown = await terminal.until(lambda shown: "28 tokens\n" in shown)
+        assert "".join(shown.split("› go")[1].split()).startswith("".join(text.split()))
+
+
+async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "echo one; echo two; cat go.pipe; echo three"}')
+    async with ModelServer(Served(text="Let me.", calls=(call,)), "It is done.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal("--approvals", "full") as terminal:
+            await terminal.sees(READY)
+            terminal.type("run it" + ENTER)
+            shown = await terminal.until(lambda shown: "│ two" in shown)
+            assert "Let me." in shown
+            await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
+            shown = await terminal.until(lambda shown: "It is done." in shown)
+            assert "✓ terminal echo one" in shown
+            assert shown.count("│ two") == 1
+
+
+async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
+    call = ServedCall(name="ask_user", arguments='{"question": "Which colour?", "options": ["red", "blue"]}')
+    async with ModelServer(Served(calls=(call,)), "Blue it is.") as server:
+        async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("ask me" + ENTER)
+            shown = await terminal.until(lambda shown: "Your answer ›" in shown)
+            assert "? Which colour?\n  1. red\n  2. blue" in shown
+            terminal.type("2" + ENTER)
+            await terminal.sees("Blue it is.")
+        assert "blue" in str(msgspec.json.decode(server.posts[-1].body)["messages"][-1]["content"])
+
+
+async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
+    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    async with ModelServer(Served(calls=(write,)), "Then not.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("write it" + ENTER)
+            await terminal.sees("Allow?")
+            terminal.type("n, use another name" + ENTER)
+            await terminal.sees("Then not.")
+        assert "use another name" in words(server)
+        assert not (hermes.work / "made.txt").exists()
+
+
+async def test_words_can_go_into_the_running_turn(tmp_path: Path) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
+    async with ModelServer(Served(calls=(call,)), "I heard you.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal("--approvals", "full") as terminal:
+            await terminal.sees(READY)
+            terminal.type("run it" + ENTER)
+            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            terminal.type("and mind the gap" + CTRL_S)
+            await terminal.until(lambda shown: "queued › and mind the gap" in shown)
+            await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
+            await terminal.sees("I heard you.")
+        assert len(server.posts) == 2
+        assert words(server) == ["run it", "and mind the gap"]
+
+
+async def test_new_lines_pastes_and_files_reach_the_model_whole(tmp_path: Path) -> None:
+    pasted = "\n".join(f"line {number}" for number in range(120))
+    async with ModelServer("one", "two") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        (hermes.work / "notes.txt").write_text("remember the milk\n")
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("first" + CTRL_J + "second" + CTRL_J + f"\x1b[200~{pasted}\x1b[201~")
+            await terminal.until(lambda shown: "[pasted 120 lines]" in shown)
+            terminal.type(ENTER)
+            await terminal.until(lambda shown: "one\n" in shown)
+            terminal.type("read @notes.txt" + ENTER)
+            shown = await terminal.until(lambda shown: "two\n" in shown)
+            assert "remember the milk" not in shown
+            assert "line 119" not in shown
+        assert words(server)[0] == f"first\nsecond\n{pasted}"
+        assert "remember the milk" in words(server)[1]
+
+
+async def test_commands_and_files_are_completed(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path, "http://127.0.0.1:9/v1")
+    (hermes.work / "notes.txt").write_text("")
+    async with hermes.terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type("/appr")
+        await terminal.until(lambda shown: "/approvals" in shown)
+        terminal.type(CTRL_C + "see @no")
+        await terminal.until(lambda shown: "  notes.txt" in shown)
+        terminal.type("\t")
+        await terminal.until(lambda shown: "› see @notes.txt" in shown)
+
+
+async def test_what_was_typed_before_comes_back_in_another_chat(tmp_path: Path) -> None:
+    async with ModelServer("yes") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("an old question" + ENTER)
+            await terminal.sees("28 tokens")
+            terminal.type(CTRL_D)
+            assert await terminal.ends() == 0
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("\x1b[A")
+            await terminal.until(lambda shown: "› an old question" in shown)
+
+
+async def test_words_that_were_not_sent_survive_a_kill(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path, "http://127.0.0.1:9/v1")
+    async with hermes.terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type("half a thought")
+        await terminal.sees("half a thought")
+        await _drafted(hermes, "half a thought")
+        terminal.kill()
+        await terminal.ends()
+    async with hermes.terminal() as terminal:
+        await terminal.until(lambda shown: "› half a thought" in shown and "is back" in shown)
+
+
+async def _drafted(hermes: InstalledHermes, text: str) -> None:
+    for _ in range(1_500):
+        if any(text in path.read_text() for path in (hermes.home / "drafts").glob("[0-9]*.json")):
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("the draft was never written")
+
+
+async def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
+    async with InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type("/statsu" + ENTER)
+        await terminal.sees("There is no command /statsu. Did you mean /status?")
+
+
+async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:
+    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    async with ModelServer(Served(calls=(write,)), "Written.", "Again.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("--approvals", "auto-edit") as terminal:
+            await terminal.sees(READY)
+            terminal.type("write it" + ENTER)
+            await terminal.until(lambda shown: "56 tokens" in shown)
+            terminal.type("/undo" + ENTER)
+            await terminal.until(lambda shown: "is taken back" in shown and shown.rstrip().count("› write it") == 2)
+            terminal.type(ENTER)
+            await terminal.sees("Again.")
+        assert words(server) == ["write it"]
+
+
+async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe; echo made > made.txt"}')
+    async with ModelServer(Served(text="Let me.", calls=(call,)), "Done without you.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal("--approvals", "full") as terminal:
+            await terminal.sees(READY)
+            terminal.type("work on" + ENTER)
+            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            terminal.vanish()
+            await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
+            assert await terminal.ends() == 129
+        assert (hermes.work / "made.txt").read_text() == "made\n"
+        async with hermes.terminal("--continue") as terminal:
+            shown = await terminal.sees("Done without you.")
+            assert "It was cut off" not in shown
+
+
+async def test_a_question_waits_when_the_terminal_is_gone(tmp_path: Path) -> None:
+    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    async with ModelServer(Served(calls=(write,)), "Written at last.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("write it" + ENTER)
+            await terminal.sees("Allow?")
+            terminal.vanish()
+            assert await terminal.ends() == 129
+        async with hermes.terminal("--continue") as terminal:
+            await terminal.sees("Allow?")
+            terminal.type("y" + ENTER)
+            await terminal.sees("Written at last.")
+        assert (hermes.work / "made.txt").exists()
+
+
+async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
+    async with ModelServer(Served(calls=(call,)), "Both see this.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal("--approvals", "full") as first:
+            await first.sees(READY)
+            first.type("run it" + ENTER)
+            await first.until(lambda shown: "terminal cat go.pipe" in shown)
+            async with hermes.terminal("--continue") as second:
+                await second.until(lambda shown: "terminal cat go.pipe" in shown)
+                await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
+                await second.sees("Both see this.")
+            await first.sees("Both see this.")
