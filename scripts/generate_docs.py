@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.settings import keys
-from hermes.settings.sections import Settings
+from hermes.settings.sections import Settings, Tools
 from hermes.surfaces.cli import commands, frame
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -95,12 +95,12 @@ def _every_tool() -> dict[str, Tool]:
     """The tools of an empty home, with everything they could need."""
     from hermes.app import build
     from hermes.app.toolbox import needs_of
-    from hermes.settings import Home
+    from hermes.settings import Home, Secrets
     from hermes.tools import all_tools
 
     home = Home(Path("/nonexistent"))
-    with build(Settings(), home) as app:
-        return all_tools(needs_of(app))
+    with build(Settings(tools=Tools(enabled=("browser",))), home) as app:
+        return all_tools(needs_of(app, Secrets({}, {})))
 
 
 def _plain(text: str) -> list[str]:

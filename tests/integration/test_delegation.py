@@ -56,7 +56,7 @@ async def family(
     async with ModelServer(respond=respond) as server:
         with build(settings or Settings(), Home(root / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}))
-            session = app.begin(SessionCreated(surface="test", cwd=str(root))).session
+            session = app.begin(SessionCreated(surface="cli", cwd=str(root))).session
             try:
                 yield Family(app, agent, session), server
             finally:
@@ -178,7 +178,7 @@ async def test_a_question_of_a_child_reaches_whoever_watches_the_parent(tmp_path
 async def test_children_of_children_have_no_children(tmp_path: Path) -> None:
     with build(Settings(), Home(tmp_path), bus=Bus()) as app:
         agent = Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))
-        above = app.begin(SessionCreated(surface="test")).session
+        above = app.begin(SessionCreated(surface="cli")).session
         assert "delegate" in agent.tools(above)
         for expected in (True, False):
             created = SessionCreated(kind="child", parent=above, root=above, surface="delegate")

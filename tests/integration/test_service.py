@@ -77,6 +77,7 @@ class Desktop:
         self.app: App = build(Settings(), Home(root), bus=self.bus)
         self.tool = Wait()
         self.desk = Desk()
+        self.finished: list[str] = []
         self._model, self._policy = model, Fixed(verdict)
         self.service = SessionService(self.app, self._workshop())
 
@@ -86,13 +87,20 @@ class Desktop:
             ids=self.app.ids,
             desk=self.desk,
             runtime=self._runtime,
-            prompt=lambda session, cwd: SessionPrompted(system=("be brief",), tools=(self.tool.spec,)),
+            prompt=self._prompt,
             budget=lambda session: Budget(),
             publish=self.app.publish,
             snapshot=self.app.snapshot,
             title=lambda session, history: None,
             show=self._show,
+            finish=self._finish,
         )
+
+    async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
+        return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
+
+    async def _finish(self, turn: str, cwd: Path) -> None:
+        self.finished.append(turn)
 
     def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
         return NativeRuntime(self._model, CallRunner({"wait": self.tool}, self._policy, approvals), max_steps=20)

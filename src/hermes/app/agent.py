@@ -17,7 +17,8 @@ from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.app.spending import Spending
 from hermes.app.titles import suggest
-from hermes.app.toolbox import needs_of
+from hermes.app.toolbox import Toolbox
+from hermes.app.undo import shadows_of
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
@@ -34,10 +35,9 @@ from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionPrompted, SessionTitled
 from hermes.settings import Secrets
 from hermes.store.row import Row
-from hermes.tools import session_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.shadow import ShadowKeeper
 
-_TOOLS_KEPT = 256  # sessions whose tools are remembered
 _SUMMARY_TOKENS = 8_000  # the least that a summary takes
 _TITLE_TOKENS = 3_000  # the most that looking for a title takes
 
@@ -64,7 +64,9 @@ class Agent:
         self._secrets = secrets
         self._mode: ApprovalMode = approvals
         self._model_name = model
-        self._tools: dict[str, Mapping[str, Tool]] = {}
+        self.toolbox = Toolbox(app, secrets, self._own_tools)
+        self.shadows = shadows_of(app)
+        self._keeper = ShadowKeeper(self.shadows)
         self._spending = Spending(app, self._price)
         self._delegation = Delegation(app, lambda: self.service)
         self._aside: set[asyncio.Task[None]] = set()
@@ -76,17 +78,13 @@ class Agent:
         return build_model(self._app.settings, self._secrets, model=self._model_name)
 
     def tools(self, session: str) -> Mapping[str, Tool]:
-        """What the model can do in a session. The session's tools know what it has read and where its terminal is."""
-        tools = self._tools.pop(session, None) or self._new_tools(session)
-        self._tools[session] = tools
-        if len(self._tools) > _TOOLS_KEPT:
-            del self._tools[next(iter(self._tools))]
-        return tools
+        """What the model can do in a session."""
+        return self.toolbox.of(session)
 
-    def _new_tools(self, session: str) -> Mapping[str, Tool]:
+    def _own_tools(self, session: str) -> tuple[Tool, ...]:
+        """Tools that are made of the agent itself."""
         may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
-        extra = (self._delegation.delegate,) if may_delegate else ()
-        return session_tools(needs_of(self._app, extra=extra))
+        return (self._delegation.delegate,) if may_delegate else ()
 
     @cached_property
     def service(self) -> SessionService:
@@ -103,6 +101,7 @@ class Agent:
             snapshot=app.snapshot,
             title=self._title,
             show=self._show,
+            finish=self._keeper.finish,
         )
         return SessionService(app, workshop)
 
@@ -112,6 +111,12 @@ class Agent:
         settings = self._app.settings.compression
         limits = Limits(self.model.facts.window, settings.threshold, settings.protect_first_n, settings.protect_last_n)
         return Room(self.model, limits, self._app.clock)
+
+    async def close(self) -> None:
+        """Ends what runs and everything it started; what waits is answered when its session is resumed."""
+        await self.service.close()
+        await self.toolbox.close()
+        await self.model.close()
 
     def describe(self) -> ModelInfo:
         """Which model answers first."""
@@ -136,11 +141,12 @@ class Agent:
         settings = self._app.settings
         strict = self.describe().local and self._mode != "full"
         policy = ApprovalPolicy(self._mode, Circumstances(self._app.home.root, Path.home(), strict=strict))
-        calls = CallRunner(self.tools(session), policy, approvals)
+        calls = CallRunner(self.tools(session), policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room)
 
-    def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
+    async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
+        await self.toolbox.prepare()
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 

@@ -3,7 +3,7 @@ listens to what other processes write into the log."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -48,7 +48,7 @@ class Workshop(msgspec.Struct, frozen=True):
     ids: Ids
     desk: Desk
     runtime: Callable[[str, Approvals], Runtime]
-    prompt: Callable[[str, Path], SessionPrompted]
+    prompt: Callable[[str, Path], Awaitable[SessionPrompted]]
     budget: Callable[[str], Budget]
     publish: Callable[[Row], None]
     snapshot: Callable[[str], None]
@@ -56,6 +56,8 @@ class Workshop(msgspec.Struct, frozen=True):
     """Looks for a better title, on the side."""
     show: Callable[[str, str, Event], None]
     """Publishes a transient event of a session and turn."""
+    finish: Callable[[str, Path], Awaitable[None]]
+    """Keeps how the files stand at the end of a turn, for undo."""
 
 
 class Runner:
@@ -145,6 +147,8 @@ class Runner:
         results = [result for result in history.unfinished(_UNKNOWN) if result.call_id not in carried]
         detail = "the process ended in the middle of the turn; everything saved until then is here"
         ended = [TurnEnded(reason="crashed", detail=detail)] if history.open_turn else []
+        if history.open_turn:
+            await self._shop.finish(history.open_turn, self._folder())
         await journal.record(*results, *ended)
         return tuple(carried.values())
 
@@ -162,12 +166,11 @@ class Runner:
     async def _run_turn(self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()) -> None:
         """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
-        info = shop.store.sessions.find(self.session)
-        cwd = Path(info.cwd or ".")
+        cwd = self._folder()
         approvals = SessionApprovals(shop.desk, journal)
         runtime = shop.runtime(self.session, approvals)
         journal.turn = shop.ids.turn()
-        opening: list[Event] = [] if journal.history.prompt else [shop.prompt(self.session, cwd)]
+        opening: list[Event] = [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
         self._turn = Turn(
@@ -190,6 +193,7 @@ class Runner:
     async def _close(self, journal: SessionJournal, ended: TurnEnded) -> None:
         shop = self._shop
         await journal.flush()
+        await shop.finish(journal.turn, self._folder())
         untitled = not shop.store.sessions.find(self.session).title
         titled = [SessionTitled(title=first_words(journal.history), by="hermes")] if untitled else []
         await journal.record(*journal.history.unfinished(_STOPPED), ended, *titled)
@@ -197,6 +201,9 @@ class Runner:
             shop.title(self.session, journal.history)
         await asyncio.to_thread(shop.snapshot, self.session)
         self.ended = ended
+
+    def _folder(self) -> Path:
+        return Path(self._shop.store.sessions.find(self.session).cwd or ".")
 
     async def _to_the_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
         """The boundary of a turn: whatever goes wrong in it ends it, with words."""

@@ -1,21 +1,98 @@
-"""What the tools of a session are made of, out of an App."""
+"""The tools of all sessions of one process: what they are made of, and what is cleared up behind them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hermes.app.app import App
 from hermes.app.recall import StoreRecall
 from hermes.core.ports import Tool
+from hermes.settings import Secrets
 from hermes.settings.load import environment
-from hermes.tools import Needs
+from hermes.tools import Needs, close_tools, session_tools
+from hermes.tools.output import OutputFolder
 from hermes.tools.toolsets import Choice
+from hermes.tools.web import web_tools
+
+if TYPE_CHECKING:
+    from hermes.mcp import Servers
+
+_KEPT = 256  # sessions whose tools are remembered
 
 
-def needs_of(app: App, *, surface: str = "cli", extra: tuple[Tool, ...] = ()) -> Needs:
+class Toolbox:
+    """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools."""
+
+    def __init__(self, app: App, secrets: Secrets, more: Callable[[str], tuple[Tool, ...]]) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._more = more
+        self._tools: dict[str, Mapping[str, Tool]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @cached_property
+    def servers(self) -> "Servers | None":
+        """The MCP servers; None when none is configured."""
+        settings = self._app.settings.mcp_servers
+        if not settings:
+            return None
+        from hermes.mcp import Servers
+
+        return Servers(settings, self._app.home, self._secrets, environment())
+
+    async def prepare(self) -> None:
+        """Before a session's tools are fixed: servers that were never asked say what they offer, if they are quick."""
+        if self.servers is not None:
+            await self.servers.prepare()
+
+    def of(self, session: str) -> Mapping[str, Tool]:
+        """What the model can do in a session."""
+        tools = self._tools.pop(session, None) or self._make(session)
+        self._tools[session] = tools
+        if len(self._tools) > _KEPT:
+            self._clear_up(self._tools.pop(next(iter(self._tools))))
+        return tools
+
+    async def close(self) -> None:
+        """Ends what tools left running, and the servers."""
+        tools = list(self._tools.values())
+        self._tools.clear()
+        await asyncio.gather(*(close_tools(one) for one in tools), *self._closing)
+        if self.servers is not None:
+            await self.servers.close()
+
+    def _make(self, session: str) -> Mapping[str, Tool]:
+        served = tuple(self.servers.tools().values()) if self.servers is not None else ()
+        info = self._app.store.sessions.find(session)
+        if info.kind == "child":
+            info = self._app.store.sessions.find(info.root)
+        needs = needs_of(self._app, self._secrets, surface=info.surface, extra=(*self._more(session), *served))
+        return session_tools(needs)
+
+    def _clear_up(self, tools: Mapping[str, Tool]) -> None:
+        task = asyncio.get_running_loop().create_task(close_tools(tools))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+def needs_of(app: App, secrets: Secrets, *, surface: str = "cli", extra: tuple[Tool, ...] = ()) -> Needs:
     """For `session_tools`; `extra` are tools that come from elsewhere."""
-    wanted = app.settings.tools
+    settings = app.settings
+    choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
+    outputs = OutputFolder(app.home.cache / "outputs")
+    web = tuple(web_tools(settings.web, secrets, outputs, environment()))
     return Needs(
         outputs=app.home.cache / "outputs",
         environment=environment(),
         hermes_home=app.home.root,
         recall=StoreRecall(lambda: app.store),
-        extra=extra,
-        choice=Choice(surface, wanted.enabled, wanted.disabled),
+        extra=(*web, *(_browser(app, outputs) if choice.wants("browser_open") else ()), *extra),
+        choice=choice,
     )
+
+
+def _browser(app: App, outputs: OutputFolder) -> tuple[Tool, ...]:
+    from hermes.tools.browser import BrowserTools
+
+    return tuple(BrowserTools(app.settings.browser, app.settings.web, outputs, environment()).tools)
