@@ -115,6 +115,11 @@ class Client:
         """Whether it can still be asked something."""
         return self._end is None and self._life >= 0
 
+    @property
+    def end(self) -> CodexGone | None:
+        """Why it can't be asked any more, once that is so."""
+        return self._end
+
     async def request(self, method: str, params: object, result: type[T], *, timeout: float = 30.0) -> T:  # noqa: ASYNC109
         """Asks and waits. CodexRefused, CodexSilent or CodexGone when there is no result."""
         if self._end is not None:

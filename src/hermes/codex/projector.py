@@ -127,6 +127,8 @@ class Projector:
         self.usages: list[Usage] = []
         self.final_text = ""
         self.calls = 0
+        self.after_tool = False
+        """Whether a call's end was the last that happened."""
         self.odd = 0
         """Notifications that could not be read."""
         self._cwd = cwd
@@ -193,6 +195,7 @@ class Projector:
             return []
         item = read_item(about.item)
         self.items[item.id] = item
+        self.after_tool = False
         if isinstance(item, AgentMessage):
             self._streams[item.id] = []
             return [MessageDelta(text="\n\n")] if self._texts else []
@@ -253,6 +256,7 @@ class Projector:
     def _finish(self, item: Work) -> list[Event]:
         begun = [] if item.id in self._open else self._begin(item)
         self._open[item.id].result = result_of(item, self._cwd)
+        self.after_tool = True
         return [*begun, *self._settle()]
 
     def _announce(self) -> list[Event]:
@@ -296,6 +300,7 @@ class Projector:
         about = self._mine(notice)
         if about is None or not about.delta:
             return []
+        self.after_tool = False
         self._streams.setdefault(about.item_id, []).append(about.delta)
         return [MessageDelta(text=about.delta)]
 

@@ -143,6 +143,7 @@ class CodexThread(Event, frozen=True, kw_only=True):
     thread: Annotated[str, Meta(description="Codex's id of the thread.")]
     owner: Annotated[str, Meta(description="Session it was made for; a branch does not go on with it.")]
     known: Annotated[str, Meta(description="Hash of the conversation that the thread knows.")] = ""
+    turn: Annotated[str, Meta(description="Turn that codex runs on top of that; empty once it has ended.")] = ""
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True):

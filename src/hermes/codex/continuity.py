@@ -1,0 +1,103 @@
+"""How a conversation goes on when another engine takes over: what codex is told of who it is and of what was said, and
+whether a thread that it has still fits the conversation.
+
+A thread is gone on with only while what it knows is how the conversation begins. After an undo, a compression or in a
+branch it is not: then a new thread gets the conversation as it stands.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.core.history import Beginning
+from hermes.schema.events import CodexThread, SessionPrompted
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
+
+_MOST_RESULT = 8_000  # characters of one earlier result
+
+
+class Handover(msgspec.Struct, frozen=True):
+    """Where codex goes on: in a thread it has, or a new one, and what it has to be told first."""
+
+    thread: str
+    missing: tuple[Message, ...]
+
+
+def handover(
+    thread: CodexThread | None, session: str, before: Sequence[Message], turns: Sequence[Beginning] = ()
+) -> Handover:
+    """`before` is everything up to what is said now. What a turn did that codex ran is known to its thread, even when
+    Hermes ended in the middle of it."""
+    if thread is None or thread.owner != session or not thread.thread:
+        return Handover("", tuple(before))
+    number = _known(thread, before)
+    if number is None:
+        return Handover("", tuple(before))
+    starts = [turn.turn for turn in turns]
+    if thread.turn in starts[:-1]:
+        number = turns[starts.index(thread.turn) + 1].messages
+    return Handover(thread.thread, tuple(before[number:]))
+
+
+def _known(thread: CodexThread, before: Sequence[Message]) -> int | None:
+    """How many messages the thread knows; None when it knows another conversation."""
+    chain = hashlib.blake2b(digest_size=16)
+    if thread.known == chain.hexdigest():
+        return 0
+    for number, message in enumerate(before, 1):
+        _extend(chain, message)
+        if chain.hexdigest() == thread.known:
+            return number
+    return None
+
+
+def knowledge(messages: Sequence[Message]) -> str:
+    """A hash of a conversation, from its beginning."""
+    chain = hashlib.blake2b(digest_size=16)
+    for message in messages:
+        _extend(chain, message)
+    return chain.hexdigest()
+
+
+def _extend(chain: "hashlib.blake2b", message: Message) -> None:
+    chain.update(type(message).topic.encode() + b" " + msgspec.json.encode(message) + b"\n")
+
+
+def instructions(prompt: SessionPrompted | None) -> str:
+    """Hermes' system prompt, with memory and skills as the session has them, for codex's model."""
+    parts = [part.strip() for part in (prompt.system if prompt else ()) if part.strip()]
+    return "\n\n".join(parts)
+
+
+def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Earlier messages in the form in which codex keeps its own: a call that ran elsewhere is told in words."""
+    items: list[dict[str, Any]] = []
+    for message in messages:
+        match message:
+            case UserMessage(text=text) if text:
+                items.append(_said("user", text))
+            case AssistantMessage():
+                items += [_said("assistant", part) for part in _spoken(message)]
+            case ToolFinished(text=text):
+                items.append(_said("user", f"[result of {message.name}]\n{_shortened(text)}"))
+            case _:
+                pass
+    return items
+
+
+def _spoken(message: AssistantMessage) -> list[str]:
+    calls = [f"[called {call.name} with {_shortened(call.arguments)}]" for call in message.tool_calls]
+    text = "\n\n".join(part for part in (message.text, *calls) if part)
+    return [text] if text else []
+
+
+def _said(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def _shortened(text: str) -> str:
+    half = _MOST_RESULT // 2
+    return text if len(text) <= _MOST_RESULT else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"

@@ -1,0 +1,31 @@
+"""Codex's sandbox puts empty folders in the way of its commands, and leaves them behind when a command is killed. An
+empty `.git` changes what git takes for the project, so they are taken away again: only what is empty and was not there
+before, and never a file."""
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+_NAMES = (".git", ".codex", ".agents", ".aws")
+
+
+def places(folders: Iterable[Path]) -> frozenset[Path]:
+    """Where such folders could be left, because nothing is there now."""
+    return frozenset(place for folder in folders for name in _NAMES if not _is_there(place := folder / name))
+
+
+def sweep(absent: Iterable[Path]) -> None:
+    """Takes away empty folders at places where nothing was."""
+    for place in absent:
+        with contextlib.suppress(OSError):  # not there, not a folder, or not empty: it is not litter
+            place.rmdir()
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        place.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True

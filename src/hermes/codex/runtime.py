@@ -1,0 +1,253 @@
+"""The engine behind the door: `CodexRuntime` runs a turn of a session with codex and writes it down as Hermes does.
+
+`CodexEngine` is made once per process by `app` and keeps each session's codex between turns. What a session says,
+asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex.asking import Asking, Judge, nothing_to_say
+from hermes.codex.binary import require_codex
+from hermes.codex.client import Launch
+from hermes.codex.continuity import handover, instructions, knowledge
+from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.failures import explain
+from hermes.codex.lend import Lender, Lending
+from hermes.codex.projector import Projector
+from hermes.codex.session import CodexSession, Opening, Setup
+from hermes.codex.turn import Deadlines, Stage, TurnResult, Words
+from hermes.core.budget import BudgetSpent, request_tokens
+from hermes.core.ports import Approvals
+from hermes.core.turn import Turn
+from hermes.schema.event import Event
+from hermes.schema.events import CodexThread, TurnEnded
+from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
+from hermes.schema.model import ModelRequest
+from hermes.settings.sections import Codex
+
+ARGUMENTS = (
+    "app-server",
+    *("-c", "features.unbounded_connection_retries=false"),  # else a model that can't be reached never fails a turn
+    *("-c", "shell_environment_policy.ignore_default_excludes=false"),  # keys that codex has are not for its commands
+)
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine is made of."""
+
+    codex: Codex = Codex()
+    environ: Mapping[str, str]
+    secrets: Mapping[str, str] = {}
+    """Values that codex's own settings may refer to by name. Only those it names are handed on."""
+    model: str = ""
+    max_steps: int = 500
+    run_folder: Path
+    """A private folder for sockets."""
+    lend_command: tuple[str, ...] = ()
+    """Starts Hermes' tool server (`hermes mcp serve-tools`); empty to lend nothing."""
+    arguments: tuple[str, ...] = ARGUMENTS
+
+
+class CodexEngine:
+    """The codexes of all sessions of one process. `close` must be awaited at the end."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._sessions: dict[str, tuple[CodexSession, Lender]] = {}
+
+    def runtime(
+        self,
+        session: str,
+        approvals: Approvals,
+        *,
+        judge: Judge = nothing_to_say,
+        lending: Lending | None = None,
+    ) -> "CodexRuntime":
+        """Runs the next turn of a session. CodexGone when there is no codex program."""
+        codex, lender = self._sessions.get(session) or self._make(session)
+        return CodexRuntime(
+            codex, approvals, judge=judge, lender=lender, lending=lending, max_steps=self._settings.max_steps
+        )
+
+    def pid(self, session: str) -> int:
+        """The top of a session's processes; 0 when it has none now."""
+        found = self._sessions.get(session)
+        return found[0].pid if found else 0
+
+    async def retire(self, session: str) -> None:
+        """Ends a session's process; its next turn starts another."""
+        if found := self._sessions.get(session):
+            await found[0].retire()
+
+    async def close(self) -> None:
+        """Ends every process."""
+        sessions = list(self._sessions.values())
+        self._sessions.clear()
+        await asyncio.gather(*(part.close() for pair in sessions for part in pair))
+
+    def _make(self, session: str) -> tuple[CodexSession, Lender]:
+        settings, wanted = self._settings, self._settings.codex
+        program = require_codex(settings.environ, wanted.binary)
+        lender = Lender(settings.run_folder, settings.lend_command)
+        scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
+        setup = Setup(
+            launch=partial(self._launch, program),
+            deadlines=Deadlines(wanted.progress_timeout, wanted.tool_silence_timeout, wanted.turn_timeout),
+            approval_policy=wanted.approval_policy,
+            model=settings.model,
+            config=lender.config,
+            idle_timeout=wanted.idle_timeout,
+            scratch=tuple(sorted(scratch)),
+        )
+        self._sessions[session] = made = CodexSession(setup), lender
+        return made
+
+    def _launch(self, program: Path, cwd: Path) -> Launch:
+        """Looked up at every start: the user may have signed in or changed codex's settings meanwhile."""
+        settings, wanted = self._settings, self._settings.codex
+        config = codex_home(settings.environ, wanted.home) / "config.toml"
+        environment = child_environment(
+            settings.environ, codex_home=wanted.home, named=named_variables(config), secrets=settings.secrets
+        )
+        return Launch(program, settings.arguments, environment, cwd, wanted.startup_timeout)
+
+
+class CodexRuntime:
+    """Runs one turn with codex."""
+
+    name = "codex"
+
+    def __init__(
+        self,
+        codex: CodexSession,
+        approvals: Approvals,
+        *,
+        judge: Judge = nothing_to_say,
+        lender: Lender | None = None,
+        lending: Lending | None = None,
+        max_steps: int = 500,
+    ) -> None:
+        self._codex = codex
+        self._approvals = approvals
+        self._judge = judge
+        self._lender = lender
+        self._lending = lending
+        self._max_steps = max_steps
+
+    async def run(self, turn: Turn) -> TurnEnded:
+        """The whole turn. Returns how it ended; the caller records that."""
+        await _settle_carried(turn)
+        said, before = _said_now(turn)
+        if not said:
+            return TurnEnded(reason="done", usage=turn.budget.used)
+        try:
+            turn.budget.room(request_tokens(ModelRequest(system=(), messages=tuple(turn.history.messages))))
+            result = await self._run(turn, said, before)
+        except BudgetSpent as spent:
+            return TurnEnded(reason="budget", detail=f"{spent.message} {spent.hint}", usage=turn.budget.used)
+        return _ended(turn, result)
+
+    async def _run(self, turn: Turn, said: Sequence[UserMessage], before: tuple[Message, ...]) -> TurnResult:
+        history = turn.history
+        way = handover(history.codex_thread, turn.session, before, history.turns)
+        opening = Opening(
+            cwd=turn.cwd,
+            instructions=instructions(history.prompt),
+            thread=way.thread,
+            missing=way.missing,
+            everything=before,
+        )
+        words = Words(tuple(item for message in said for item in _input(message)), f"hermes-{turn.id}")
+        stage = self._stage(turn, before)
+        try:
+            async with self._lent(turn):
+                result = await self._codex.run_turn(opening, words, stage)
+        finally:
+            if (thread := history.codex_thread) and thread.turn == turn.id:
+                known = CodexThread(thread=thread.thread, owner=turn.session, known=knowledge(history.messages))
+                await turn.journal.record(known)
+        return result
+
+    def _lent(self, turn: Turn) -> AbstractAsyncContextManager[None]:
+        return self._lender.during(turn.place, self._lending) if self._lender else nullcontext()
+
+    def _stage(self, turn: Turn, before: tuple[Message, ...]) -> Stage:
+        steps = 0
+
+        def spend(usage: Usage) -> None:
+            nonlocal steps
+            steps += 1
+            turn.budget.spend(usage)
+            if steps >= self._max_steps:
+                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps).")
+            turn.budget.room(usage.input_tokens + usage.output_tokens)
+
+        async def write(events: Sequence[Event]) -> None:
+            await turn.journal.record(*events)
+
+        async def opened(thread: str) -> None:
+            row = CodexThread(thread=thread, owner=turn.session, known=knowledge(before), turn=turn.id)
+            await turn.journal.record(row)
+
+        def asking(projector: Projector) -> Asking:
+            return Asking(self._approvals, projector.items, turn.cwd, judge=self._judge)
+
+        steers = _steers(turn)
+        return Stage(
+            write=write,
+            show=turn.journal.show,
+            asking=asking,
+            opened=opened,
+            spend=spend,
+            steers=lambda: next(steers),
+            interrupted=turn.interrupted,
+        )
+
+
+def _steers(turn: Turn) -> Iterator[Sequence[Words]]:
+    """Each time: what was said for the running turn since the time before."""
+    given: set[int] = set()
+    while True:
+        new = [seq for seq in turn.history.steers() if seq not in given]
+        given.update(new)
+        yield [Words(tuple(_input(turn.history.waiting[seq])), f"hermes-{turn.id}-{seq}", seq) for seq in new]
+
+
+def _said_now(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
+    """What this turn answers, and everything before it."""
+    messages = turn.history.messages
+    start = turn.history.turns[-1].messages if turn.history.turns else 0
+    said = [message for message in messages[start:] if isinstance(message, UserMessage)]
+    return said, tuple(messages[:start])
+
+
+async def _settle_carried(turn: Turn) -> None:
+    """Calls of codex that waited for a person when Hermes ended. That codex is gone, so nobody can run them."""
+    if turn.carried:
+        why = "Not run: codex ended before it was answered."
+        await turn.journal.record(
+            *(ToolFinished(call_id=call.id, name=call.name, text=why, ok=False) for call in turn.carried)
+        )
+
+
+def _input(message: UserMessage) -> Iterator[dict[str, Any]]:
+    if message.text:
+        yield {"type": "text", "text": message.text}
+    for image in message.images:
+        remote = image.source.startswith(("https://", "http://", "data:"))
+        yield {"type": "image", "url": image.source} if remote else {"type": "localImage", "path": image.source}
+
+
+def _ended(turn: Turn, result: TurnResult) -> TurnEnded:
+    used = turn.budget.used
+    if result.error:
+        said = result.error if result.info is None and result.should_retire else explain(result.error, result.info)
+        return TurnEnded(reason="failed", detail=said, usage=used)
+    return TurnEnded(reason="interrupted" if result.interrupted else "done", usage=used)

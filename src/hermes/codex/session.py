@@ -1,0 +1,240 @@
+"""A Hermes session's codex: one process at a time, one thread, one turn after the other.
+
+It starts and retires the process, opens or resumes the thread, and gives it its turns. It knows nothing of logs,
+surfaces or settings.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex import litter, wire
+from hermes.codex.binary import version_warning
+from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.continuity import as_items
+from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut
+from hermes.codex.projector import Projector
+from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult, Words
+from hermes.schema.messages import Message
+
+log = logging.getLogger("hermes.codex")
+
+_HEARD = 10_000  # notifications that may wait; then codex has to
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session's codex is made of."""
+
+    launch: Callable[[Path], Launch]
+    deadlines: Deadlines = Deadlines()
+    approval_policy: str = "on-request"
+    model: str = ""
+    config: Mapping[str, Any] = {}
+    """Settings for the thread alone, such as Hermes' tool server."""
+    idle_timeout: float = 900.0
+    scratch: tuple[Path, ...] = ()
+    """Folders beside the working directory in which codex lets commands write."""
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """Where a turn begins."""
+
+    cwd: Path
+    instructions: str = ""
+    thread: str = ""
+    missing: tuple[Message, ...] = ()
+    """What was said that the thread does not know."""
+    everything: tuple[Message, ...] = ()
+    """All that was said, in case the thread is lost."""
+
+
+class _Thread(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _ThreadOpened(msgspec.Struct, frozen=True):
+    thread: _Thread
+    model: str = ""
+
+
+class _TurnOpened(msgspec.Struct, frozen=True):
+    turn: _Thread
+
+
+class _Account(msgspec.Struct, frozen=True, rename="camel"):
+    account: Any = None
+    requires_openai_auth: bool = False
+
+
+class CodexSession:
+    """The codex of one Hermes session. `close` must be awaited, whatever happens."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._client: Client | None = None
+        self._thread = ""
+        self._model = ""
+        self._turn: CodexTurn | None = None
+        self._queue: Heard = asyncio.Queue()
+        self._idle: asyncio.TimerHandle | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._warned = False
+        self._listening = False
+
+    @property
+    def pid(self) -> int:
+        """The process at the top of what runs for this session; 0 when none does."""
+        return self._client.process.pid if self._client and self._client.alive else 0
+
+    async def run_turn(self, opening: Opening, words: Words, stage: Stage) -> TurnResult:
+        """One turn, to its end. CodexFailed when it could not even begin."""
+        self._keep()
+        absent = litter.places((opening.cwd, *self._setup.scratch))
+        try:
+            client = await self._until_interrupted(self._ready(opening, stage), stage)
+            if client is None:
+                return TurnResult(interrupted=True, thread_id=self._thread)
+            return await self._play(client, opening, words, stage)
+        except CodexFailed as error:
+            if error.retire:
+                await self.retire()
+            raise
+        finally:
+            self._listening = False
+            litter.sweep(absent)
+            self._leave_later()
+
+    async def retire(self) -> None:
+        """Ends the process. The next turn starts another one and goes on with the thread."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def close(self) -> None:
+        """Ends everything."""
+        self._keep()
+        await self.retire()
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+    def _keep(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _leave_later(self) -> None:
+        """An idle process is ended after a while: it takes 110 MB and comes back in half a second."""
+        if self._client is None or not self._setup.idle_timeout:
+            return
+        self._idle = asyncio.get_running_loop().call_later(self._setup.idle_timeout, self._leave)
+
+    def _leave(self) -> None:
+        task = asyncio.ensure_future(self.retire())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _until_interrupted(self, opening: Awaitable[Client], stage: Stage) -> Client | None:
+        """Waits for a start that an interrupt can stop."""
+        task = asyncio.ensure_future(opening)
+        stop = asyncio.ensure_future(stage.interrupted.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            stop.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+                await self.retire()  # nobody knows how far it came
+        return None
+
+    async def _ready(self, opening: Opening, stage: Stage) -> Client:
+        client = self._client
+        if client is None or not client.alive:
+            await self.retire()
+            client = await self._start(opening.cwd)
+            self._thread = ""
+        missing: Sequence[Message] = opening.missing
+        if not self._thread or self._thread != opening.thread:
+            resumed = bool(opening.thread) and await self._resume(client, opening)
+            if not resumed:
+                await self._open(client, opening)
+                missing = opening.everything
+        if items := as_items(missing):
+            await client.request("thread/inject_items", {"threadId": self._thread, "items": items}, dict[str, Any])
+        await stage.opened(self._thread)
+        return client
+
+    async def _start(self, cwd: Path) -> Client:
+        self._queue = asyncio.Queue(_HEARD)
+        self._client = client = await Client.start(
+            self._setup.launch(cwd), Listener(hear=self._hear, answer=self._answer)
+        )
+        warning = "" if self._warned else version_warning(client.version)
+        if warning:
+            self._warned = True
+            log.warning("%s", warning)
+        account = await client.request("account/read", {"refreshToken": False}, _Account)
+        if account.account is None and account.requires_openai_auth:
+            raise SignedOut
+        return client
+
+    def _about(self, opening: Opening) -> dict[str, Any]:
+        """What every thread is told, new or not: codex does not keep all of it."""
+        about: dict[str, Any] = {"cwd": str(opening.cwd), "approvalPolicy": self._setup.approval_policy}
+        about |= {"developerInstructions": opening.instructions} if opening.instructions else {}
+        about |= {"model": self._setup.model} if self._setup.model else {}
+        return about | ({"config": dict(self._setup.config)} if self._setup.config else {})
+
+    async def _open(self, client: Client, opening: Opening) -> None:
+        opened = await client.request("thread/start", self._about(opening), _ThreadOpened, timeout=60)
+        self._thread, self._model = opened.thread.id, opened.model
+
+    async def _resume(self, client: Client, opening: Opening) -> bool:
+        """Whether codex could go on with the thread. One that is lost is replaced by one that is told everything."""
+        params = {"threadId": opening.thread, "excludeTurns": True, **self._about(opening)}
+        try:
+            opened = await client.request("thread/resume", params, _ThreadOpened, timeout=60)
+        except CodexRefused as error:
+            log.warning("codex can't go on with thread %s (%s): a new one is begun", opening.thread, error.message)
+            return False
+        self._thread, self._model = opened.thread.id, opened.model
+        return True
+
+    async def _play(self, client: Client, opening: Opening, words: Words, stage: Stage) -> TurnResult:
+        self._listening = True
+        params = {
+            "threadId": self._thread,
+            "input": list(words.items),
+            "clientUserMessageId": words.name,
+            "cwd": str(opening.cwd),
+        }
+        while not self._queue.empty():
+            self._queue.get_nowait()
+        opened = await client.request("turn/start", params, _TurnOpened)
+        projector = Projector(opened.turn.id, cwd=str(opening.cwd), model=self._model)
+        projector.delivered[words.name] = None
+        connection = Connection(client, self._queue, self._thread, self.retire)
+        self._turn = CodexTurn(connection, projector, stage, self._setup.deadlines)
+        try:
+            result = await self._turn.run()
+        finally:
+            self._turn = None
+        if result.should_retire:
+            await self.retire()
+        return result
+
+    async def _hear(self, notice: wire.Notice | None) -> None:
+        """Between turns codex talks to nobody: it must not have to wait for that."""
+        if self._listening:
+            await self._queue.put(notice)
+
+    async def _answer(self, call: wire.Call) -> object:
+        if self._turn is None:
+            raise CodexRefused("no turn is running", code=wire.UNKNOWN_METHOD)
+        return await self._turn.answer(call)

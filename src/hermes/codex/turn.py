@@ -1,0 +1,281 @@
+"""One turn that codex runs: followed to its end, interrupted, steered, and held to its deadlines.
+
+Three things go on at once: what codex tells is taken in, the clock is watched, and somebody may want it to stop. The
+first of them that has something to say decides. Whatever it is, what is open is closed before the turn is over.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.codex import wire
+from hermes.codex.asking import Asking
+from hermes.codex.client import Client
+from hermes.codex.failures import CodexFailed, CodexGone, CodexRefused, CodexSilent, is_signed_out
+from hermes.codex.projector import STOPPED, Ending, Projector
+from hermes.schema.event import Event
+from hermes.schema.messages import Usage
+
+log = logging.getLogger("hermes.codex")
+
+Heard = asyncio.Queue[wire.Notice | None]
+
+_LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
+_STOP = 0.4  # seconds for each step of an interrupt; there are two
+_PING = 10.0  # seconds for a sign of life
+_PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
+_BACKGROUND = "Still running when the turn ended."
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """How long codex may take, in seconds; 0 for any time."""
+
+    progress: float = 600.0
+    tool_silence: float = 300.0
+    turn: float = 14_400.0
+    sign_of_life: float = 20.0
+    """After this much silence its process is asked whether it still reacts."""
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What is said to codex: input items, and the name under which they come back."""
+
+    items: tuple[Mapping[str, Any], ...]
+    name: str
+    seq: int | None = None
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """Where a turn plays: who writes down what happens, who answers, who has something to add."""
+
+    write: Callable[[Sequence[Event]], Awaitable[None]]
+    show: Callable[[Event], None]
+    asking: Callable[[Projector], Asking]
+    opened: Callable[[str], Awaitable[None]]
+    """The thread's id, before the turn begins."""
+    spend: Callable[[Usage], None] = lambda _: None
+    """Counts a model call. What it raises ends the turn."""
+    steers: Callable[[], Sequence[Words]] = tuple
+    """What was said for the running turn since the last look."""
+    interrupted: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+
+
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn came to."""
+
+    final_text: str = ""
+    projected_messages: tuple[Event, ...] = ()
+    tool_iterations: int = 0
+    interrupted: bool = False
+    error: str = ""
+    info: Any = None
+    turn_id: str = ""
+    thread_id: str = ""
+    should_retire: bool = False
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """The process that runs a turn: whom to ask, what it tells, and how to be rid of it."""
+
+    client: Client
+    heard: Heard
+    thread: str
+    retire: Callable[[], Awaitable[None]]
+
+
+class CodexTurn:
+    """A turn under way, and its clocks."""
+
+    def __init__(self, connection: Connection, projector: Projector, stage: Stage, deadlines: Deadlines) -> None:
+        now = asyncio.get_running_loop().time()
+        self._client = connection.client
+        self._heard = connection.heard
+        self._thread = connection.thread
+        self._retire = connection.retire
+        self._projector = projector
+        self._stage = stage
+        self._limits = deadlines
+        self._asking = stage.asking(projector)
+        self._written: list[Event] = []
+        self._began = now
+        self._moved = now  # when something last happened in the turn
+        self._reacted = now
+        self._asked = 0.0  # seconds that a person was asked
+
+    async def answer(self, call: wire.Call) -> object:
+        """What codex gets for a question."""
+        return await self._asking.answer(call)
+
+    async def run(self) -> TurnResult:
+        """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
+        follow = asyncio.ensure_future(self._follow())
+        watch = asyncio.ensure_future(self._watch())
+        stop = asyncio.ensure_future(self._stage.interrupted.wait())
+        error, retire = "", False
+        try:
+            await asyncio.wait({follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not follow.done():
+                error = watch.result() if watch.done() else ""
+                retire = bool(error)
+                retire |= not await self._interrupt(follow)
+            elif (fault := follow.exception()) is not None:
+                await self._interrupt(follow)
+                if not isinstance(fault, CodexGone):
+                    raise fault
+                error, retire = f"{fault.message} {fault.hint}".strip(), True
+        finally:
+            for task in (watch, stop, follow):
+                task.cancel()
+            await asyncio.wait({watch, stop, follow})
+            if retire:
+                await self._retire()
+            await self._close(error)
+        return self._result(error, retire=retire)
+
+    async def _close(self, error: str) -> None:
+        ending = self._projector.ending
+        broken = bool(error) or ending is None or ending.status != "completed"
+        events = self._projector.close(STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop")
+        await self._tell(events)
+
+    def _result(self, error: str, *, retire: bool) -> TurnResult:
+        projector = self._projector
+        ending = projector.ending or Ending("interrupted")
+        if not error and ending.status == "failed":
+            error = ending.message or "it did not say why"
+        return TurnResult(
+            final_text=projector.final_text,
+            projected_messages=tuple(self._written),
+            tool_iterations=projector.calls,
+            interrupted=not error and ending.status == "interrupted",
+            error=error,
+            info=ending.info,
+            turn_id=projector.turn,
+            thread_id=self._thread,
+            should_retire=retire or (bool(error) and is_signed_out(error, ending.info)),
+        )
+
+    async def _follow(self) -> None:
+        """Takes in what codex tells, until it says that the turn is over."""
+        loop = asyncio.get_running_loop()
+        projector = self._projector
+        counted = 0
+        while projector.ending is None:
+            notice = await self._heard.get()
+            if notice is None:
+                raise self._gone()
+            events = projector.feed(notice)
+            if notice.method.startswith(_PROGRESS):
+                self._moved = self._reacted = loop.time()
+            await self._tell(events)
+            for usage in projector.usages[counted:]:
+                counted += 1
+                self._stage.spend(usage)
+
+    def _gone(self) -> CodexGone:
+        return self._client.end or CodexGone("The codex process ended in the middle of the turn.")
+
+    async def _tell(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if not event.durable:
+                self._stage.show(event)
+        if lasting := [event for event in events if event.durable]:
+            await self._stage.write(lasting)
+            self._written += lasting
+
+    async def _watch(self) -> str:
+        """Holds the deadlines and passes on what is said meanwhile. Returns which deadline has passed, in words."""
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        while True:
+            await asyncio.sleep(_LOOK)
+            now = loop.time()
+            if self._asking.waiting:
+                self._asked += now - last
+                self._moved = now
+            last = now
+            if late := self._late(now):
+                return late
+            if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
+                if not await self._reacts():
+                    return "Codex did not react any more, so its process was ended. Say it again to go on."
+                self._reacted = loop.time()
+            for words in self._stage.steers():
+                await self._steer(words)
+
+    def _late(self, now: float) -> str:
+        limits = self._limits
+        silent = now - self._moved
+        end = "What was done is kept. Say it again to go on."
+        if limits.turn and now - self._began - self._asked > limits.turn:
+            return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
+        if self._projector.working:
+            return ""
+        if self._projector.after_tool and limits.tool_silence and silent > limits.tool_silence:
+            return f"Codex was silent for {silent:.0f} seconds after a tool (codex.tool_silence_timeout). {end}"
+        if limits.progress and silent > limits.progress:
+            return f"Codex made no progress for {silent:.0f} seconds (codex.progress_timeout). {end}"
+        return ""
+
+    async def _reacts(self) -> bool:
+        try:
+            await self._client.request("thread/loaded/list", {}, dict[str, Any], timeout=_PING)
+        except CodexSilent:
+            return False
+        except CodexFailed:
+            return True  # it said no, or has ended, which is noticed elsewhere
+        return True
+
+    async def _steer(self, words: Words) -> None:
+        projector = self._projector
+        projector.delivered[words.name] = words.seq
+        params = {
+            "threadId": self._thread,
+            "expectedTurnId": projector.turn,
+            "input": list(words.items),
+            "clientUserMessageId": words.name,
+        }
+        try:
+            await self._client.request("turn/steer", params, dict[str, Any])
+        except CodexFailed as error:  # the turn is just ending: it is said in the next one
+            projector.delivered.pop(words.name, None)
+            log.info("codex did not take in what was said meanwhile: %s", error.message)
+
+    async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
+        """Stops the turn and the commands it started. False when codex did not: its process is of no more use then.
+
+        Codex is asked only once: a second request for the same turn would not be answered.
+        """
+        projector = self._projector
+        if not self._client.alive:
+            return False
+        about = {"threadId": self._thread}
+        try:
+            await self._client.request(
+                "turn/interrupt", {**about, "turnId": projector.turn}, dict[str, Any], timeout=_STOP
+            )
+            await self._client.request("thread/backgroundTerminals/clean", about, dict[str, Any], timeout=_STOP)
+        except CodexRefused as error:  # it had just ended
+            log.info("codex had nothing to interrupt: %s", error.message)
+        except CodexFailed:
+            return False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP):
+                if not follow.done():
+                    await asyncio.wait({follow})
+                await self._hear_commands_end()
+        return projector.ending is not None and not projector.commands
+
+    async def _hear_commands_end(self) -> None:
+        """The end of a command that was stopped is told after the end of its turn."""
+        projector = self._projector
+        while projector.commands or projector.ending is None:
+            notice = await self._heard.get()
+            if notice is None:
+                self._heard.put_nowait(None)
+                return
+            await self._tell(projector.feed(notice))
