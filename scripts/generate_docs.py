@@ -103,6 +103,13 @@ def _every_tool() -> dict[str, Tool]:
         return all_tools(needs_of(app, Secrets({}, {})))
 
 
+def slash_page() -> str:
+    """The commands of the chat, from their table."""
+    from hermes.surfaces.tui.slash import table
+
+    return "\n".join(["# Slash commands", "", NOTE, "", table.page()])
+
+
 def _plain(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
@@ -110,6 +117,7 @@ def _plain(text: str) -> list[str]:
 PAGES: dict[str, Callable[[], str]] = {
     "reference/config.md": config_page,
     "reference/commands.md": commands_page,
+    "reference/slash-commands.md": slash_page,
     "reference/tools.md": tools_page,
     "events.md": events_page,
 }
