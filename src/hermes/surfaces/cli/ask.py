@@ -143,7 +143,7 @@ class _Run:
             return error
         finally:
             if not self._elsewhere:
-                await service.close()
+                await self._agent.close()
         return None
 
     async def _written(self, lines: JsonLines) -> StoreError | None:
