@@ -21,6 +21,17 @@ examples:
   hermes policy show                        rules, remembered answers, and whether there is a sandbox
   hermes policy check "rm -rf build"        would it run, be asked about, or never be done?
   hermes policy forget 2                    forget the second remembered answer
+
+policy.yaml, in the Hermes home, holds your rules. Words are compared whole, from the first on:
+  forbid:
+    - {program: docker, arguments: [push]}
+  ask:
+    - {path: ~/archive}
+  allow:
+    - {program: npm, arguments: [ci], reach: network}
+    - {tool: mcp.tracker.list_issues}
+  network:
+    - {host: api.example.com}
 """
 _CODES = {"allow": 0, "ask": 3, "forbid": 4}
 _WORDS = {"allow": "allowed", "ask": "asked about", "forbid": "never done"}

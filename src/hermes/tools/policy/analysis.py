@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.tools.policy.code import INTERPRETERS, PYTHON
+from hermes.tools.policy.code import INTERPRETERS, PYTHON, judge_code
 from hermes.tools.policy.effects import BY_RULE, KINDS, READ, Finding, Level, asks, forbidden, unclear, worst
 from hermes.tools.policy.fetching import judge_fetch
 from hermes.tools.policy.fileworks import HANDLERS, OUTPUT_OPTIONS, emptied, operands, overwritten, written
@@ -16,6 +16,7 @@ from hermes.tools.policy.grammar import Command, Script, Unreadable, read_script
 from hermes.tools.policy.interpreters import judge_database, judge_interpreter, judge_python
 from hermes.tools.policy.judging import Judging
 from hermes.tools.policy.known import added_by_options, judge_known
+from hermes.tools.policy.pipes import printed
 from hermes.tools.policy.places import Site, is_device, is_stream, secret_reason
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.policy.runners import judge_evaluated, judge_find, judge_shell, judge_wrapped, judge_xargs
@@ -35,6 +36,15 @@ _RESERVED = frozenset(
 """Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
 
 
+_LANGUAGES = {
+    ".py": "python",
+    ".js": "node",
+    ".mjs": "node",
+    ".cjs": "node",
+    ".ts": "node",
+    ".rb": "ruby",
+    ".pl": "perl",
+}
 _FETCHERS = frozenset(("curl", "wget", "http", "https", "xh", "ping", "ping6"))
 _JUDGES: dict[str, Callable[[Judging, str, Command], list[Finding]]] = {
     "sh": judge_shell,
@@ -69,6 +79,9 @@ class _Shared(msgspec.Struct):
 
     book: RuleBook
     paths: dict[Path, None] = msgspec.field(default_factory=dict)
+    """The files it names."""
+    contents: dict[Path, Word] = msgspec.field(default_factory=dict)
+    """What it writes to files, as far as that can be seen."""
 
 
 class Judge:
@@ -151,6 +164,8 @@ class Judge:
             return [finding, self.named(words, name), *(one for text in texts for one in self.deeper(text))]
         if name in _FETCHERS:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
+        if name in ("tee", "sponge"):
+            self._note(operands(words), printed(command.upstream) if command.upstream else command.given)
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
         judged_by = _JUDGES.get("python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name)
@@ -166,6 +181,19 @@ class Judge:
     def defines(self, name: str) -> bool:
         """Whether a function of this name is defined; what it does is judged where it is."""
         return name in self._functions
+
+    def fresh(self, file: Word) -> list[Finding]:
+        """What running a file does that the command itself has just written; nothing if it has not."""
+        for path in self.site.paths(file):
+            content = self.shared.contents.get(path)
+            if content is not None and not content.known:
+                return [unclear("it runs a file that it writes itself")]
+            if content is not None:
+                language = _LANGUAGES.get(
+                    path.suffix, "python" if content.text.startswith("#!/usr/bin/env python") else ""
+                )
+                return [judge_code(language, content.text)] if language else self.deeper(content.text)
+        return []
 
     def deeper(self, text: str) -> list[Finding]:
         """Judges a shell text that a program is given to run."""
@@ -228,7 +256,14 @@ class Judge:
                 found += [least] if least is not None else [self._output(command, one.operator, one.target)]
         return found
 
+    def _note(self, files: list[Word], content: Word | None) -> None:
+        """Notes what is written to files: they may be run later in the same command."""
+        for file in files:
+            for path in self.site.paths(file):
+                self.shared.contents[path] = content or Word("", known=False)
+
     def _output(self, command: Command, operator: str, target: Word) -> Finding:
+        self._note([target], printed((command,)) if operator == ">" else None)
         if operator == ">>":
             return written([target], self.site)
         texts = [word.text for word in command.words]

@@ -279,7 +279,7 @@ def _kill(words: tuple[Word, ...], site: Site) -> Finding:  # noqa: ARG001 - one
     if not texts or "-0" in texts or texts[0] in ("-l", "-L", "--list"):
         return READ
     targets = [text for text in texts if not re.fullmatch(r"-(\d+|[A-Z0-9]+|s|n)|--|[A-Z]{3,}", text)]
-    own = bool(targets) and all(re.fullmatch(r"%.*|\$!|\$\{?\w*(pid|PID)\w*\}?", text) for text in targets)
+    own = bool(targets) and all(re.fullmatch(r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?", text) for text in targets)
     return WORK if own else KINDS["processes"]
 
 

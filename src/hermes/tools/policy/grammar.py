@@ -154,6 +154,11 @@ class _Reader:
             raise Unreadable("it has backticks within backticks")
         self._others(node, upstream)
 
+    def visit_process_substitution(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        """What runs in `>( )` is fed by a program that can't be told from here."""
+        writes = node.text.startswith(b">")
+        self._others(node, (Command((Word("?", known=False),)),) if writes else upstream)
+
     def visit_variable_assignment(self, node: Node, upstream: tuple[Command, ...]) -> None:
         name, value = self._assigned(node, believe=self._certain)
         self.commands.append(Command((), ((name, value),), upstream=upstream))
@@ -252,6 +257,8 @@ class _Reader:
             elif child.type == "heredoc_body":
                 inner = [one for one in child.named_children if not quoted and one.type != "heredoc_content"]
                 body = Word(_text(child), known=not inner)
+                if not quoted and re.search(r"(?<!\\)`", body.text):
+                    raise Unreadable("a here-document in it runs commands in backticks")
                 for one in inner:
                     self.walk(one, ())
             elif child.type == "file_redirect":
@@ -290,8 +297,7 @@ class _Reader:
         if kind == "expansion" and len(node.named_children) == 1 and re.fullmatch(r"\$\{\w+\}", _text(node)):
             return self._variable(node, quoted=False)
         certain, self._certain = self._certain, False
-        for child in node.named_children:
-            self.walk(child, ())
+        self.walk(node, ())
         self._certain = certain
         if kind in ("arithmetic_expansion", "special_variable_name"):
             return Word("0", known=False)

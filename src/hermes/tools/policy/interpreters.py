@@ -69,7 +69,7 @@ def judge_project_script(judge: Judging, command: Command, file: Word) -> list[F
     ]
     if outside and not re.search(r"/(node_modules|site-packages)/", file.text):
         return [asks("it runs a script from outside the workspace")]
-    return [WORK, judge.named(command.words, "")]
+    return [WORK, *judge.fresh(file), judge.named(command.words, "")]
 
 
 def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[Finding]:
@@ -144,7 +144,7 @@ def judge_file(judge: Judging, command: Command, file: Word) -> list[Finding]:
         return [asks("it runs a script from a temporary folder")]
     if not all(judge.site.is_inside(path) for path in paths[:1]):
         return [asks("it runs a script from outside the workspace")]
-    return [WORK, judge.named(command.words, "")]
+    return [WORK, *judge.fresh(file), judge.named(command.words, "")]
 
 
 def judge_input(judge: Judging, command: Command, language: str) -> list[Finding]:

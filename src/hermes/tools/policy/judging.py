@@ -25,6 +25,10 @@ class Judging(Protocol):
         """Whether a function of this name is defined in the text."""
         ...
 
+    def fresh(self, file: Word) -> list[Finding]:
+        """What running a file does that the command itself has just written; nothing if it has not."""
+        ...
+
     def deeper(self, text: str) -> list[Finding]:
         """Judges a shell text that a program is given to run."""
         ...

@@ -93,7 +93,7 @@ def judge_path(judge: Judging, command: Command) -> list[Finding]:
             return judge.again(command, (Word(base), *words[1:]))
         if not shared:
             return [asks(f"it is not known what {words[0].text} does")]
-    return [WORK, judge.named(words, base)]
+    return [WORK, *judge.fresh(words[0]), judge.named(words, base)]
 
 
 def kind_of(name: str, words: tuple[Word, ...]) -> str:

@@ -69,7 +69,7 @@ def judge_evaluated(judge: Judging, name: str, command: Command) -> list[Finding
         temporary = any(
             judge.site.is_temporary(path) and not judge.site.is_inside(path) for path in judge.site.paths(words[0])
         )
-        return [asks("it runs a script from a temporary folder") if temporary else WORK]
+        return [asks("it runs a script from a temporary folder") if temporary else WORK, *judge.fresh(words[0])]
     if name == "trap":
         words = words[:1] if len(words) > 1 and not words[0].text.startswith("-") else ()
     if not words:
