@@ -27,10 +27,15 @@ class Address(msgspec.Struct, frozen=True):
         return "Address(...)"
 
 
+def bad_name() -> ServerFailed:
+    """The name of a server becomes a part of its tools' names and of files."""
+    return ServerFailed("its name can't be used", hint="Use letters, digits, - and _, at most 32.")
+
+
 def address_of(name: str, settings: McpServer, place: Place) -> Address:
     """The address of a server. ServerFailed or SettingsError says what is wrong with its settings."""
     if not is_server_name(name):
-        raise ServerFailed("its name can't be used", hint="Use letters, digits, - and _, at most 32.")
+        raise bad_name()
     if bool(settings.command) == bool(settings.url):
         raise ServerFailed("it needs either a command or a url", hint="Correct it with: hermes config edit")
     values = Values(place.secrets, place.environment)

@@ -19,6 +19,8 @@ MAX_DESCRIPTION = 4_000
 MAX_SCHEMA = 32 * 1024
 """Bytes of one tool's parameters."""
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_KEPT = frozenset(("type", "properties", "required", "additionalProperties", "$defs", "definitions", "description"))
 _TOOL = re.compile(r"[A-Za-z0-9_./-]{1,96}")
 
 
@@ -89,6 +91,8 @@ def _definition(tool: RawTool) -> Definition | str:
         return "its name has characters that a tool's name can't have"
     if not isinstance(tool.parameters, dict) or tool.parameters.get("type", "object") != "object":
         return "its parameters are not described as an object"
+    if not _is_sound(tool.parameters):
+        return "its parameters are described in a way that models can't read"
     try:
         size = len(msgspec.json.encode(tool.parameters))
     except (msgspec.MsgspecError, RecursionError, TypeError, ValueError):
@@ -101,9 +105,18 @@ def _definition(tool: RawTool) -> Definition | str:
     return Definition(tool.name, words, _schema(tool.parameters), tool.read_only)
 
 
+def _is_sound(parameters: Mapping[str, Any]) -> bool:
+    """Whether the names of the arguments are names. One schema that a provider refuses spoils every request."""
+    properties, required = parameters.get("properties") or {}, parameters.get("required") or []
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return False
+    names = all(_ARGUMENT.fullmatch(name) and isinstance(value, dict) for name, value in properties.items())
+    return names and all(isinstance(name, str) and name in properties for name in required)
+
+
 def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without its dialect, which some providers refuse; one without properties takes any."""
-    kept = {key: _harmless(value) for key, value in parameters.items() if key != "$schema"}
+    """The schema without what some providers refuse at its top; one without properties takes any argument."""
+    kept = {key: _harmless(value) for key, value in parameters.items() if key in _KEPT and value is not None}
     kept.setdefault("type", "object")
     if not kept.get("properties"):
         kept["properties"] = dict[str, Any]()
@@ -116,7 +129,12 @@ def _harmless(value: Any) -> Any:
         return plain(value)
     if isinstance(value, list):
         return [_harmless(item) for item in value]
-    return {key: _harmless(item) for key, item in value.items()} if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _harmless(item) for key, item in value.items()}
+    if inner.get("type") == "array" and "prefixItems" not in inner:
+        inner.setdefault("items", dict[str, Any]())  # some providers insist
+    return inner
 
 
 def _is_chosen(name: str, chosen: McpTools) -> bool:

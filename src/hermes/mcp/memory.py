@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from hermes.settings.sections import McpServer
 
 log = logging.getLogger("hermes.mcp")
 
+_NOT_WAITED_FOR = 600.0
+"""Seconds for which no session waits for a server that was too late for one."""
 _MAX_FILE = 64 * 1024 * 1024
 
 
@@ -67,6 +70,23 @@ class Listings:
     def forget(self, name: str) -> None:
         """Drops what is cached."""
         self._path(name).unlink(missing_ok=True)
+        self._late(name).unlink(missing_ok=True)
+
+    def mark_late(self, name: str) -> None:
+        """Remembers that a session has waited for a server in vain."""
+        with contextlib.suppress(OSError):  # then the next session waits too
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._late(name).touch(mode=0o600)
+
+    def is_late(self, name: str) -> bool:
+        """Whether a session has waited in vain not long ago."""
+        try:
+            return 0 <= time.time() - self._late(name).stat().st_mtime < _NOT_WAITED_FOR
+        except OSError:
+            return False
+
+    def _late(self, name: str) -> Path:
+        return self._folder / f"{name}.late"
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -10,7 +10,7 @@ from typing import Any
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.mcp import elicitation
-from hermes.mcp.address import address_of
+from hermes.mcp.address import address_of, bad_name
 from hermes.mcp.agreement import Agreement
 from hermes.mcp.connection import Connection
 from hermes.mcp.definitions import Definition, Listing, is_server_name
@@ -57,11 +57,18 @@ class Server:
         self._redact = Redaction()
         self._idle: asyncio.TimerHandle | None = None
         self._leaving: set[asyncio.Task[None]] = set()
+        if not is_server_name(name):
+            self._failure = bad_name()
 
     @property
     def listing(self) -> Listing | None:
         """What the server offered last; None if it was never asked with these settings."""
         return self._listing
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it has to be asked what it offers."""
+        return self.settings.enabled and self._listing is None and is_server_name(self.name)
 
     def status(self) -> ServerStatus:
         """How it is with it now."""

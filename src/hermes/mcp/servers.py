@@ -59,14 +59,19 @@ class Servers:
         self._servers = {name: Server(name, settings[name], place) for name in sorted(settings)}
 
     async def prepare(self, patience: float = PATIENCE) -> None:
-        """Before a session's first prompt: asks the servers that were never asked, all at once and not for long."""
-        unknown = [one for one in self._servers.values() if one.settings.enabled and one.listing is None]
-        if not unknown:
-            return
-        tasks = [asyncio.ensure_future(_try(server)) for server in unknown]
-        _, late = await asyncio.wait(tasks, timeout=patience)
-        for task in late:
-            task.cancel()  # only the waiting ends; the server goes on opening
+        """Before a session's first prompt: asks the servers that were never asked, all at once and not for long. One
+        that was too late for a session is not waited for in the next ones, and joins when it answers."""
+        unknown = [one for one in self._servers.values() if one.is_unknown]
+        tasks = {asyncio.ensure_future(_try(one)): one for one in unknown}
+        awaited = [task for task, one in tasks.items() if not self._place.listings.is_late(one.name)]
+        if awaited:
+            await asyncio.wait(awaited, timeout=patience)
+        else:
+            await asyncio.sleep(0)  # lets the others begin
+        for task, server in tasks.items():
+            if not task.done():
+                task.cancel()  # only the waiting ends; the server goes on opening
+                self._place.listings.mark_late(server.name)
 
     def tools(self) -> Mapping[str, McpTool]:
         """What the servers offer, by the names a model calls them by. Nothing is connected for it."""

@@ -4,10 +4,13 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
+from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.settings.sections import McpTools
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 async def test_tools_are_offered_under_the_name_of_their_server(bench: "Bench") -> None:
     servers = await bench.prepared()
-    tools = servers.tools()
+    tools: Mapping[str, Tool] = servers.tools()
     assert tools["mcp.fake.echo"].spec.description == "Says it again."
     assert tools["mcp.fake.echo"].spec.parameters["properties"] == {"text": {"type": "string"}}
     assert list(tools) == sorted(tools)
@@ -47,8 +50,6 @@ async def test_with_a_cached_listing_nothing_is_loaded_and_nothing_started(bench
         "loaded = {'mcp', 'pydantic', 'httpx2', 'anyio', 'hermes.mcp.protocol'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )
-    import msgspec
-
     settings = msgspec.json.encode(bench.program()).decode()
     before = bench.noted().count("listed")
     done = await asyncio.to_thread(
@@ -75,6 +76,18 @@ async def test_a_slow_server_does_not_hold_up_the_others_and_joins_later(bench: 
     assert {one.name: one.state for one in servers.status()}["slow"] == "connecting"
     bench.go.touch()
     await wait_until(lambda: "mcp.slow.echo" in servers.tools())
+
+
+async def test_a_server_that_was_too_late_once_is_not_waited_for(bench: "Bench", wait_until: Any) -> None:
+    first = bench.servers(slow=bench.program("late"))
+    await first.prepare(0.01)
+    await first.close()
+    second = bench.servers(slow=bench.program("late"))
+    async with asyncio.timeout(30):
+        await second.prepare(3600)
+    assert second.status()[0].state == "connecting"
+    bench.go.touch()
+    await wait_until(lambda: "mcp.slow.echo" in second.tools())
 
 
 async def wait_until_prepared(servers: Any, name: str) -> None:
@@ -133,7 +146,7 @@ async def test_progress_is_shown(bench: "Bench") -> None:
 
 
 async def test_signs_of_life_keep_a_slow_call_alive(bench: "Bench") -> None:
-    servers = await bench.prepared(timeout=1.0)
+    servers = await bench.prepared(timeout=1.5)
     assert (await bench.call(servers, "slow")).text == "slow but sure"
 
 
@@ -228,15 +241,13 @@ async def test_an_address_is_shown_before_it_is_opened(bench: "Bench") -> None:
 
 
 async def test_waiting_for_the_user_does_not_use_up_the_time(bench: "Bench") -> None:
-    servers = await bench.prepared(timeout=0.5)
-    patience = asyncio.get_running_loop().time() + 1.0
+    servers = await bench.prepared(timeout=1.5)
+    patience = asyncio.get_running_loop().time() + 2.0
 
     async def slow(question: str, options: tuple[str, ...]) -> str:
         while asyncio.get_running_loop().time() < patience:  # noqa: ASYNC110 - longer than the call's time
             await asyncio.sleep(0.01)
         return "Decline"
-
-    from hermes.core.ports import ToolContext
 
     context = ToolContext("call-1", "session-1", bench.folder, bench.shown.append, ask=slow)
     result = await servers.tools()["mcp.fake.form"].run({}, context)

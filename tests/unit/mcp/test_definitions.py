@@ -52,6 +52,11 @@ def test_the_order_of_a_listing_does_not_depend_on_the_server() -> None:
         (raw("a", parameters={"type": "array"}), "not described as an object"),
         (raw("a", parameters={"type": "object", "description": "x" * 40_000}), "bytes (at most 32,768)"),
         (raw("a", parameters={"x": object()}), "can't be read"),
+        (raw("a", parameters={"properties": ["x"]}), "that models can't read"),
+        (raw("a", parameters={"properties": {"x y": {}}}), "that models can't read"),
+        (raw("a", parameters={"properties": {"x": 1}}), "that models can't read"),
+        (raw("a", parameters={"required": 5}), "that models can't read"),
+        (raw("a", parameters={"required": ["x"]}), "that models can't read"),
     ],
 )
 def test_a_tool_that_can_not_be_offered_is_named(tool: RawTool, why: str) -> None:
@@ -79,6 +84,17 @@ def test_a_schema_without_properties_takes_any_argument() -> None:
     assert listing([raw("a")], ALL).tools["a"].parameters["additionalProperties"] is True
     closed = raw("a", parameters={"type": "object", "additionalProperties": False})
     assert listing([closed], ALL).tools["a"].parameters["additionalProperties"] is False
+
+
+def test_a_schema_holds_nothing_that_spoils_a_request() -> None:
+    schema = {
+        "type": "object", "anyOf": [{"required": ["x"]}], "title": "T", "$schema": "s",
+        "properties": {"x": {"type": "array"}, "y": {"type": "array", "items": {"type": "string"}}},
+    }  # fmt: skip
+    assert listing([raw("a", parameters=schema)], ALL).tools["a"].parameters == {
+        "type": "object",
+        "properties": {"x": {"type": "array", "items": {}}, "y": {"type": "array", "items": {"type": "string"}}},
+    }
 
 
 def test_the_fingerprint_follows_what_counts_and_nothing_else() -> None:
