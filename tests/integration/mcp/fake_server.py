@@ -133,7 +133,7 @@ def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[st
                 send({"method": "notifications/progress", "params": progress(params, step)})
             return text("after the progress")
         case "slow":
-            for step in range(8):
+            for step in range(12):
                 time.sleep(0.2)
                 send({"method": "notifications/progress", "params": progress(params, step)})
             return text("slow but sure")
