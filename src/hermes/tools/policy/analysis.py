@@ -17,7 +17,7 @@ from hermes.tools.policy.interpreters import judge_database, judge_interpreter, 
 from hermes.tools.policy.judging import Judging
 from hermes.tools.policy.known import added_by_options, judge_known
 from hermes.tools.policy.pipes import printed
-from hermes.tools.policy.places import Site, is_device, is_stream, secret_reason
+from hermes.tools.policy.places import EXPOSING_NAME, Site, is_device, is_stream, secret_reason
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.policy.runners import judge_evaluated, judge_find, judge_shell, judge_wrapped, judge_xargs
 from hermes.tools.policy.variables import assigned
@@ -107,7 +107,7 @@ class Judge:
         if script.bomb:
             return [Finding(Level.FORBID, "it starts copies of itself without end")]
         self._functions |= script.functions
-        found: list[Finding] = [READ]
+        found = [asks("it starts programs without end")] if script.flood else [READ]
         for command in script.commands:
             found += self._files(command)
             found += [assigned(name, word) for name, word in command.assignments]
@@ -220,6 +220,8 @@ class Judge:
         skip = 1 if name in _PATTERN_FIRST else 0
         for place, word in enumerate(words[1:], 1):
             before = words[place - 1].text
+            if name == "printenv" and re.search(EXPOSING_NAME, word.text):
+                return KINDS["secrets"]
             if name in _TEXT_ONLY and word.known:
                 continue
             if name == "git" and (

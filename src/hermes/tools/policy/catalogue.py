@@ -37,6 +37,7 @@ work      : autoreconf libtool libtoolize aclocal autoheader configure pkg-confi
 work      : gcc g++ cc c++ clang clang++ cpp ld lld gold as nasm yasm clang-format clang-tidy clangd cppcheck iwyu
 work      : gcov lcov genhtml gcovr valgrind nvcc ispc rustc rustfmt rustdoc rust-analyzer cargo-clippy cargo-fmt
 work      : trunk wasm-pack wasm-bindgen cross just task mage tup redo ant gradlew mvnw sbt mill lein
+work      : javap
 work      : javac java jar javadoc jshell kotlinc kotlin ktlint detekt scalac scala scalafmt groovy groovyc checkstyle
 work      : spotbugs pmd google-java-format gofmt goimports gofumpt golangci-lint staticcheck golint govulncheck
 work      : gotestsum ginkgo mockgen stringer wire air dlv templ sqlc buf protoc flatc capnp thrift
@@ -311,12 +312,12 @@ terraform: cloud *
 tofu  : read version show output validate graph
 tofu  : work fmt
 tofu  : cloud *
-helm  : read version help
+helm  : read version help dependency+list
 helm  : work template lint create package
 helm  : cloud *
 kubectl: read version+--client kustomize
 kubectl: cloud *
-docker: read --version
+docker: read --version compose+version
 docker: containers *
 gh    : read --version version help completion
 gh    : cloud *
@@ -463,6 +464,9 @@ pm2   : services *
 """
 
 OPTIONS = """
+split: runs --filter
+7z 7za 7zr: destroys -sdel
+install: runs --strip-program
 strace ltrace: spies -p --attach
 make gmake: runs --eval -E
 tar bsdtar: destroys --remove-files
@@ -506,6 +510,8 @@ chrome chromium google-chrome firefox: session *
 gh: secrets auth token
 """
 
+BUNDLING = frozenset(("zip", "fuser", "ss", "dmesg", "crontab", "date"))
+"""Programs whose short options are often written together."""
 PERSONAL = frozenset(("deploy", "publish", "release", "install", "uninstall", "destroy", "teardown", "push", "upload"))
 """Names of targets and scripts that reach beyond the workspace, by what people call them."""
 TASK_RUNNERS = frozenset(

@@ -152,7 +152,9 @@ def _other(code: str) -> Finding:
         names.add("unlink")
     if re.search(r"\bio\.popen\b|\bopen\s*\(?\s*[\"']\s*\||\|\s*[\"']\s*\)|%x[({\[]", code):
         names.add("system")
-    if re.search(r"\bunlink\b|\bfork\b", code):
+    if re.search(
+        r"\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b", code
+    ):
         names.add("unlink")
     return _judged(names - {"link", "move", "http", "https", "net"}, texts)
 

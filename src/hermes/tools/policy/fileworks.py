@@ -241,6 +241,8 @@ def _sed(words: tuple[Word, ...], site: Site) -> Finding:
     for script in scripts:
         if not script.known:
             continue
+        if in_place and re.fullmatch(r"\s*(1,\$|/\.?\*?/)?\s*d\s*|s(.)\.\*\2\2g?", script.text):
+            return asks("it empties files")
         if _runs_in_sed(script.text):
             return KINDS["runs"]
         target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script.text)
@@ -293,6 +295,8 @@ def _rsync(words: tuple[Word, ...], site: Site) -> Finding:
 
 
 def _install(words: tuple[Word, ...], site: Site) -> Finding:
+    if any(word.text == "/dev/null" for word in words[1:-1]):
+        return emptied(words[-1], site)
     return written(operands(words, _MODE_OPTIONS - {"-d"})[-1:], site)
 
 

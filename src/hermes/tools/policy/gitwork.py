@@ -162,7 +162,7 @@ def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0
     }.get(sub)
     if special is not None:
         return special(sub, texts)
-    if sub in _REWRITES:
+    if sub in _REWRITES or (sub == "read-tree" and {"--reset", "-u"} & set(texts)):
         return KINDS["rewrites"]
     if sub in _LEAVES:
         return KINDS["network"]

@@ -51,6 +51,8 @@ class Script(msgspec.Struct, frozen=True):
     functions: frozenset[str] = frozenset()
     bomb: bool = False
     """A function starts itself more than once, or beside itself."""
+    flood: bool = False
+    """It starts programs side by side without end."""
 
 
 def read_script(text: str, variables: Mapping[str, str]) -> Script:
@@ -64,7 +66,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
         raise Unreadable("it is not a shell command that can be understood")
     reader = _Reader(dict(variables))
     reader.walk(root, ())
-    return Script(tuple(reader.commands), frozenset(reader.functions), reader.bomb)
+    return Script(tuple(reader.commands), frozenset(reader.functions), reader.bomb, reader.flood)
 
 
 def _make_parser() -> Callable[[], Any]:
@@ -92,6 +94,7 @@ class _Reader:
         self.commands: list[Command] = []
         self.functions: set[str] = set()
         self.bomb = False
+        self.flood = False
         self._depth = 0
         self._certain = True
         """Whether what is read now surely runs, in this shell: only then is an assignment believed."""
@@ -140,7 +143,7 @@ class _Reader:
             if child.type == "variable_assignment":
                 assignments.append(self._assigned(child, believe=False))
             elif child.type == "file_redirect":
-                redirects += self._file(child)
+                redirects += self._file(child, words)
             elif child.type == "herestring_redirect":
                 given = self.word(child.named_children[-1])
             elif child.is_named:
@@ -198,6 +201,12 @@ class _Reader:
             self.variables.pop(_text(variable), None)
         self._others(node, upstream)
 
+    def visit_while_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        endless = _text(node.child_by_field_name("condition")).strip() in ("true", ":", "[ 1 ]", "((1))", "1")
+        beside = any(child.type == "&" for child in _below(node.child_by_field_name("body")))
+        self.flood = self.flood or (endless and beside)
+        self._others(node, upstream)
+
     def visit_function_definition(self, node: Node, upstream: tuple[Command, ...]) -> None:
         name = _text(node.child_by_field_name("name"))
         self.functions.add(name)
@@ -222,17 +231,21 @@ class _Reader:
         redirects: list[Redirect] = []
         given: Word | None = None
         rest: list[Node] = []
+        more: list[Word] = []
         for child in node.children_by_field_name("redirect"):
             if child.type == "file_redirect":
-                redirects += self._file(child)
+                redirects += self._file(child, more)
             elif child.type == "herestring_redirect":
                 given = self.word(child.named_children[-1])
             else:
-                given = self._heredoc(child, redirects, rest)
+                given = self._heredoc(child, redirects, rest, more)
         _require_nothing_lost(node)
         before = len(self.commands)
         if body is None or body.type == "command":
             self._add(body, tuple(redirects), given, upstream)
+            self._lengthen(more)
+        elif more:
+            raise Unreadable("words stand where only a file can")
         else:
             self.walk(body, upstream)
             self._spread(before, tuple(redirects), given)
@@ -248,7 +261,7 @@ class _Reader:
                 one, redirects=one.redirects + redirects, given=one.given or given
             )
 
-    def _heredoc(self, node: Node, redirects: list[Redirect], rest: list[Node]) -> Word:
+    def _heredoc(self, node: Node, redirects: list[Redirect], rest: list[Node], more: list[Word]) -> Word:
         """The text of a here-document; what stands behind it on its first line is put into `redirects` and `rest`."""
         quoted, body = False, Word("")
         for child in node.named_children:
@@ -262,18 +275,27 @@ class _Reader:
                 for one in inner:
                     self.walk(one, ())
             elif child.type == "file_redirect":
-                redirects += self._file(child)
+                redirects += self._file(child, more)
             elif child.type != "heredoc_end":
                 rest.append(child)
         return body
 
-    def _file(self, node: Node) -> list[Redirect]:
-        """The files of a redirection; descriptors are none."""
+    def _lengthen(self, more: list[Word]) -> None:
+        """Words behind a redirection belong to the command before it."""
+        if more:
+            one = self.commands[-1]
+            self.commands[-1] = msgspec.structs.replace(one, words=(*one.words, *more))
+
+    def _file(self, node: Node, more: list[Word]) -> list[Redirect]:
+        """The file of a redirection; descriptors are none. What follows it goes into `more`."""
         found: list[Redirect] = []
         signs = [child.type for child in node.children if not child.is_named]
         sign = next((one for one in signs if "<" in one or ">" in one), ">")
-        for child in node.children_by_field_name("destination"):
+        for place, child in enumerate(node.children_by_field_name("destination")):
             word = self.word(child)
+            if place:
+                more += braced(word)
+                continue
             if sign in (">&", "<&", ">&-", "<&-") and re.fullmatch(r"\d+-?|-", word.text):
                 continue
             found.append(Redirect("<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word))

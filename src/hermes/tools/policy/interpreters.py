@@ -155,7 +155,7 @@ def judge_input(judge: Judging, command: Command, language: str) -> list[Finding
         if given is None:
             return [unclear("it runs what another program prints")]
     if given is None:
-        source = next((one.target for one in command.redirects if one.operator == "<"), None)
+        source = next((one.target for one in reversed(command.redirects) if one.operator == "<"), None)
         return judge_file(judge, command, source) if source is not None else [WORK]
     if not given.known:
         return [unclear("the code it runs is put together while it runs")]

@@ -71,6 +71,8 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
         return [KINDS["spies"]] if attached else [KINDS["runs"] for text in texts if re.match(_TOLD, text)]
     if name in ("hyperfine", "concurrently"):
         return [one for word in operands(words, _VALUE_OPTIONS) for one in judge.deeper(word.text)]
+    if name == "go" and any("@" in text for text in texts):
+        return [KINDS["packages"]]
     if name in ("deno", "bun") and any(re.match(r"https?:|npm:|jsr:", text) for text in texts):
         return [asks("it runs code from the network", "network")]
     if name == "unset" and any(text.startswith("HIST") for text in texts):
@@ -121,8 +123,12 @@ def _reaches_out(name: str, words: tuple[Word, ...]) -> bool:
 
 
 def added_by_options(name: str, words: tuple[Word, ...]) -> list[Finding]:
+    """What options add to what a program does."""
     table = catalogue.options().get(name, {})
-    return [KINDS[table[sign]] for word in words[1:] for sign in (word.text.partition("=")[0],) if sign in table]
+    signs = [word.text.partition("=")[0] for word in words[1:]]
+    if name in catalogue.BUNDLING:
+        signs += [f"-{letter}" for sign in signs if re.fullmatch(r"-[a-zA-Z]{2,}", sign) for letter in sign[1:]]
+    return [KINDS[table[sign]] for sign in signs if sign in table]
 
 
 def only_tells(words: tuple[Word, ...], finding: Finding) -> bool:
@@ -130,7 +136,9 @@ def only_tells(words: tuple[Word, ...], finding: Finding) -> bool:
     texts = [word.text for word in words[1:]]
     plain = ("--version", "--help", "-h", "-V", "version", "help")
     short = (*plain, "-v", "-version") if finding.level <= Level.WORK else plain
-    return bool(texts) and len(texts) == 1 and texts[0] in short
+    if len(texts) == 2 and texts[1] == "--help":  # help of a subcommand
+        return finding.level < Level.FORBID and texts[0].isalpha()
+    return len(texts) == 1 and texts[0] in short
 
 
 def fetched(wrapper: str, words: tuple[Word, ...], inner: tuple[Word, ...]) -> list[Finding]:

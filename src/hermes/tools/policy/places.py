@@ -24,7 +24,8 @@ _SOURCES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
 _DEVICE = r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|full$|fd/|shm(/|$)|pts/|tcp/|udp/|zero$|u?random$)"
 _TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/private/tmp"), Path("/dev/shm"))  # noqa: S108 - judged, not used
 _TELLTALE = ("id_rsa", "id_ed25519", "shadow", "sudoers", ".netrc", ".env", "credentials", ".git-credentials", ".npmrc")
-_EXPOSING = r"(?i)\$\{?!?\w*(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
+EXPOSING_NAME = r"(?i)(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
+_EXPOSING = rf"{EXPOSING_NAME[:4]}\$\{{?!?\w*{EXPOSING_NAME[4:]}"
 
 
 class Site(msgspec.Struct, frozen=True):

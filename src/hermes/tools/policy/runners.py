@@ -16,7 +16,16 @@ from hermes.tools.policy.pipes import found_places, listed, starts_of
 from hermes.tools.policy.places import secret_reason
 from hermes.tools.policy.variables import assigned
 from hermes.tools.policy.words import Word
-from hermes.tools.policy.wrappers import FETCHING, SHELLS, inner_words, program_name, runs_text, shell_text, xargs_words
+from hermes.tools.policy.wrappers import (
+    FETCHING,
+    SHELLS,
+    inner_words,
+    program_name,
+    runs_text,
+    shell_text,
+    xargs_mark,
+    xargs_words,
+)
 
 
 def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Finding]:
@@ -85,11 +94,12 @@ def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  
     if not inner:
         return [READ] if program_name(command.words[0]) == "xargs" else [unclear("what it runs is not known")]
     added = listed(command.upstream)
-    marks = [word.text for word in inner if "{}" in word.text or word.text == "%"]
-    if marks and added is not None:
-        inner = tuple(added if word.text in marks else word for word in inner)
+    mark = xargs_mark(command.words)
+    filler = added or Word("$1", known=False)
+    if any(mark in word.text for word in inner):
+        inner = tuple(filler if word.text == mark else Word(word.text, known=mark not in word.text) for word in inner)
     else:
-        inner = (*inner, added or Word("$1", known=False))
+        inner = (*inner, filler)
     if program_name(inner[0]) in SHELLS or (program_name(command.words[0]) == "parallel" and len(inner) == 2):
         text = shell_text(inner)
         if text is None:

@@ -173,6 +173,18 @@ def shell_text(words: tuple[Word, ...]) -> Word | None:
     return None
 
 
+def xargs_mark(words: tuple[Word, ...]) -> str:
+    """The text that `xargs -I` or `parallel` puts each argument in the place of."""
+    for place, word in enumerate(words[1:-1], 1):
+        if word.text in ("-I", "-J", "--replace"):
+            return words[place + 1].text
+        if word.text.startswith("-I"):
+            return word.text[2:]
+        if not word.text.startswith("-"):
+            break
+    return "{}"
+
+
 def xargs_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """What `xargs` or `parallel` runs, before the arguments it adds."""
     rest = list(words[1:])

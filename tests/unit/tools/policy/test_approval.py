@@ -88,6 +88,11 @@ ASKED = [
 FORBIDDEN = [
     "rm -rf /",
     "rm -rf /*",
+    "rm 2>/dev/null -rf /",
+    "rm -rf / > out.txt",
+    "rm(){ :; }; rm -rf /",
+    "echo 'rm -rf /' > x.sh; sh x.sh",
+    "cat x | tee >(rm -rf /)",
     "rm -fr ~",
     "rm -r -f ~/",
     'rm -rf "$HOME"',

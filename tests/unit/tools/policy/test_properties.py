@@ -89,6 +89,12 @@ def test_every_place_is_looked_into() -> None:
     assert found == dict.fromkeys(AROUND, "forbid")
 
 
+@given(st.integers(0, 2), st.sampled_from(["2>/dev/null", "> out.txt", "< in.txt", "2>&1", ">> log"]))
+def test_a_redirection_among_the_words_hides_none_of_them(place: int, redirection: str) -> None:
+    words = ["rm", "-rf", "/"]
+    assert FULL.check(" ".join([*words[: place + 1], redirection, *words[place + 1 :]]), CWD).verdict == "forbid"
+
+
 def _quoted(text: str, way: int) -> str:
     if way == 0:
         return shlex.quote(text)
