@@ -1,15 +1,19 @@
 """The same behaviours for every wire format, over a real socket, against the fake model server."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes.errors import ModelError
 from hermes.providers.build import Timing, build_model
 from hermes.providers.http import Http
+from hermes.providers.names import wire_name
 from hermes.providers.retry import Resilient
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, ReasoningDelta, Retrying, TextDelta, ToolCallStarted
@@ -107,6 +111,30 @@ async def test_a_reply_streams_and_ends_with_the_whole_message(caller: Caller) -
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (50, 20, 30)
     assert usage.cost_usd == pytest.approx((20 * 1.25 + 30 * 0.125 + 20 * 10) / 1e6)
+
+
+async def test_a_tool_whose_name_no_service_accepts_is_called_by_another_on_the_wire(caller: Caller) -> None:
+    name = "mcp.files.read"
+    spec = ToolSpec(name=name, description="reads", parameters={"type": "object", "properties": {}})
+    async with ModelServer(Served(calls=(ServedCall(wire_name(name), "{}"),)), "done") as server:
+        model = caller.model(server)
+        first = msgspec.structs.replace(REQUEST, tools=(spec,))
+        events = [event async for event in model.stream(first)]
+        message = last(events)
+        assert [call.name for call in message.tool_calls] == [name]
+        assert [event.name for event in events if isinstance(event, ToolCallStarted)] == [name]
+        result = ToolFinished(call_id=message.tool_calls[0].id, name=name, text="ok")
+        second = msgspec.structs.replace(first, messages=(*first.messages, message, result))
+        last([event async for event in model.stream(second)])
+    for request in server.posts:
+        assert b"mcp.files" not in request.body
+        assert b"mcp__files__read" in request.body
+
+
+@given(st.text(min_size=1, max_size=100), st.text(min_size=1, max_size=100))
+def test_names_on_the_wire_are_acceptable_and_tell_tools_apart(one: str, two: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", wire_name(one))
+    assert (wire_name(one) == wire_name(two)) == (one == two)
 
 
 async def test_the_key_goes_where_the_format_wants_it(caller: Caller) -> None:

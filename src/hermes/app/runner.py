@@ -167,10 +167,9 @@ class Runner:
         """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
         cwd = self._folder()
-        approvals = SessionApprovals(shop.desk, journal)
-        runtime = shop.runtime(self.session, approvals)
-        journal.turn = shop.ids.turn()
         opening: list[Event] = [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
+        runtime = shop.runtime(self.session, SessionApprovals(shop.desk, journal))
+        journal.turn = shop.ids.turn()
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
         self._turn = Turn(

@@ -205,7 +205,8 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
         return "the arguments must be a JSON object"
     properties = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in arguments]
-    unknown = [name for name in arguments if name not in properties]
+    is_open = schema.get("additionalProperties", False) is not False  # only servers elsewhere have such tools
+    unknown = [] if is_open else [name for name in arguments if name not in properties]
     if missing:
         return f"missing argument: {', '.join(missing)}"
     if unknown:

@@ -15,6 +15,7 @@ from hermes.providers import failures
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
+from hermes.providers.names import own_names, with_own_names
 from hermes.providers.pictures import load_pictures
 from hermes.providers.prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import BrokenEvents, EventParser, ServerEvent
@@ -131,6 +132,7 @@ class Adapter:
         caller = self.caller(endpoint.model)
         body = await self._body(endpoint, request)
         reader = self._codec.reader(endpoint)
+        names = own_names(request.tools)
         headers = {"content-type": "application/json", **self._headers("text/event-stream", key)}
         try:
             reply = await self._http.send("POST", self._codec.url(endpoint), headers, body, deadlines or self.deadlines)
@@ -140,7 +142,7 @@ class Adapter:
                 while not reader.done and (chunk := await reply.read()):
                     for event in parser.feed(chunk):
                         for item in reader.feed(event):
-                            yield item
+                            yield with_own_names(item, names) if names else item
                         if reader.done:
                             break
                 message = reader.message()
@@ -153,7 +155,8 @@ class Adapter:
         except ErrorFrame as error:
             raise failures.from_frame(caller, _without_key(error.body, key)) from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
-        yield Finished(msgspec.structs.replace(message, provider=endpoint.provider, model=endpoint.model, usage=usage))
+        finished = msgspec.structs.replace(message, provider=endpoint.provider, model=endpoint.model, usage=usage)
+        yield with_own_names(Finished(finished), names) if names else Finished(finished)
 
 
 async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:

@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from hermes.providers.anthropic_reader import AnthropicReader
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.names import wire_name
 from hermes.providers.opaque import arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
@@ -130,7 +131,7 @@ def _body(endpoint: Endpoint, request: ModelRequest, messages: Raw) -> _Body:
     if temperature is not None and not facts.fixed_sampling and body.thinking is UNSET:
         body.temperature = temperature
     if request.tools:
-        body.tools = [_Tool(spec.name, spec.description, spec.parameters) for spec in request.tools]
+        body.tools = [_Tool(wire_name(spec.name), spec.description, spec.parameters) for spec in request.tools]
     parts = [part for part in request.system if part]
     if parts:
         stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions
@@ -210,5 +211,7 @@ def _assistant(endpoint: Endpoint, message: AssistantMessage) -> list[Any]:
     if opaque is not None and opaque.items:
         return list(opaque.items)
     blocks: list[Any] = [_Text(message.text)] if message.text.strip() else []  # an empty block is rejected
-    calls = (_ToolUse(call.id, call.name, Raw(arguments_object(call.arguments))) for call in message.tool_calls)
+    calls = (
+        _ToolUse(call.id, wire_name(call.name), Raw(arguments_object(call.arguments))) for call in message.tool_calls
+    )
     return [*blocks, *calls]

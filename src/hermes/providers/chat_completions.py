@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from hermes.providers.chat_reader import ChatReader
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.names import wire_name
 from hermes.providers.opaque import Opaque, arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
@@ -146,7 +147,7 @@ def _body(endpoint: Endpoint, request: ModelRequest, messages: msgspec.Raw) -> _
 
 
 def _tool(spec: ToolSpec) -> _Tool:
-    return _Tool(_ToolFunction(spec.name, spec.description, spec.parameters))
+    return _Tool(_ToolFunction(wire_name(spec.name), spec.description, spec.parameters))
 
 
 def _is_marked(endpoint: Endpoint) -> bool:
@@ -227,7 +228,7 @@ def _assistant(endpoint: Endpoint, message: AssistantMessage) -> _Wire:
         wire.tool_calls = [
             _Call(
                 id=call.id,
-                function=_Function(call.name, arguments_object(call.arguments)),
+                function=_Function(wire_name(call.name), arguments_object(call.arguments)),
                 extra_content=opaque.extras.get(call.id, UNSET),
             )
             for call in message.tool_calls

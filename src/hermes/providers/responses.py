@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.names import wire_name
 from hermes.providers.opaque import arguments_object, unpack
 from hermes.providers.pictures import Picture, Pictures, split_pictures
 from hermes.providers.responses_reader import CallItem, ResponsesReader
@@ -118,7 +119,7 @@ def _body(endpoint: Endpoint, request: ModelRequest, items: msgspec.Raw) -> _Bod
     if request.cache_key:
         body.prompt_cache_key = request.cache_key
     if request.tools:
-        body.tools = [_Tool(spec.name, spec.description, spec.parameters) for spec in request.tools]
+        body.tools = [_Tool(wire_name(spec.name), spec.description, spec.parameters) for spec in request.tools]
     return body
 
 
@@ -151,4 +152,4 @@ def _assistant(endpoint: Endpoint, message: AssistantMessage) -> Iterator[_Item]
     if message.text:
         yield _MessageItem("assistant", [_OutputText(message.text)])
     for call in message.tool_calls:
-        yield CallItem(call.id, call.name, arguments_object(call.arguments))
+        yield CallItem(call.id, wire_name(call.name), arguments_object(call.arguments))
