@@ -54,11 +54,8 @@ async def test_a_signal_stops_the_command_that_runs(
         assert not (hermes.work / "late").exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-async def test_a_signal_ends_a_chat_and_its_command(
-    tmp_path: Path, number: signal.Signals, code: int, term: str
-) -> None:
+async def test_a_signal_ends_a_chat_and_its_command(tmp_path: Path, term: str) -> None:
     async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
@@ -66,28 +63,39 @@ async def test_a_signal_ends_a_chat_and_its_command(
             terminal.type("do it" + ("\r" if term == "xterm" else "\n"))
             await appears(hermes.work / "begun")
             assert terminal._process is not None
-            terminal._process.send_signal(number)
-            assert await terminal.ends() == code
+            terminal._process.send_signal(signal.SIGTERM)
+            assert await terminal.ends() == 143
         assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
         await asyncio.sleep(4.5)
         assert not (hermes.work / "late").exists()
 
 
-@pytest.mark.parametrize("arguments", [(), ("do it please",)])
-async def test_a_closed_window_stops_the_command(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+@pytest.mark.parametrize("closed", [False, True])
+async def test_a_chat_whose_terminal_is_gone_finishes_its_turn(tmp_path: Path, term: str, *, closed: bool) -> None:
+    async with ModelServer(Served(calls=(SLOW,)), "said to nobody") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            terminal.type("do it" + ("\r" if term == "xterm" else "\n"))
+            await appears(hermes.work / "begun")
+            if closed:
+                terminal.vanish()
+            else:
+                assert terminal._process is not None
+                terminal._process.send_signal(signal.SIGHUP)
+            assert await terminal.ends() == 129
+        assert await asyncio.to_thread(ends, hermes.home) == ["done"]
+        assert (hermes.work / "late").exists()
+
+
+async def test_a_closed_window_stops_the_command(tmp_path: Path) -> None:
     async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        async with hermes.terminal("--approvals", "full", *arguments) as terminal:
-            if not arguments:
-                await terminal.sees("Ctrl-D quits ›")
-                terminal.type("do it\r")
+        async with hermes.terminal("--approvals", "full", "do it please") as terminal:
             await appears(hermes.work / "begun")
-            asyncio.get_running_loop().remove_reader(terminal._fd)
-            null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, terminal._fd)  # closes our side
-            os.close(null)
-            assert terminal._process is not None
-            assert await asyncio.wait_for(terminal._process.wait(), 30) == 129
+            terminal.vanish()
+            assert await terminal.ends() == 129
         assert await asyncio.to_thread(ends, hermes.home) == ["interrupted"]
         await asyncio.sleep(4.5)
         assert not (hermes.work / "late").exists()

@@ -1,14 +1,18 @@
 """A small terminal: what a person would see of the bytes that a program wrote, scrollback included.
 
 Understands what line-oriented programs use: printing with wrapping, CR, LF, BS, moving, erasing. On a narrower window
-it breaks the rows that are there, as most terminals do. Other codes are skipped.
+it breaks the rows that are there, as most terminals do. Colours are kept beside the text. Other codes are skipped.
 """
 
 import codecs
 import re
+from itertools import groupby
+from typing import TypeAlias
 
 from hermes.surfaces.terminal.text import cells
 
+_Cell: TypeAlias = tuple[str, str]
+_BLANK: _Cell = (" ", "")
 _CODE = re.compile(r"\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>78])")
 
 
@@ -18,7 +22,8 @@ class Emulator:
     def __init__(self, columns: int, rows: int) -> None:
         self._columns = columns
         self._height = rows
-        self._rows: list[list[str]] = [[]]
+        self._rows: list[list[_Cell]] = [[]]
+        self._look = ""
         self._top = 0
         self._x = 0
         self._y = 0
@@ -29,12 +34,17 @@ class Emulator:
     @property
     def lines(self) -> list[str]:
         """The rows as text, without what is blank at their end."""
-        return ["".join(row).rstrip() for row in self._rows]
+        return ["".join(char for char, _ in row).rstrip() for row in self._rows]
 
     @property
     def text(self) -> str:
         """All rows, without the blank ones at the end."""
         return "\n".join(self.lines).rstrip("\n")
+
+    @property
+    def coloured(self) -> str:
+        """All rows with the codes that colour them."""
+        return "\n".join(map(_coloured, self._rows)).rstrip("\n")
 
     def feed(self, data: bytes) -> None:
         """Shows more bytes."""
@@ -55,12 +65,12 @@ class Emulator:
 
     def resize(self, columns: int, rows: int) -> None:
         """Another size of the window; rows that no longer fit are broken, and the cursor stays with its character."""
-        broken: list[list[str]] = []
+        broken: list[list[_Cell]] = []
         x, y = 0, 0
         for number, row in enumerate(self._rows):
             if number == self._y:
                 y, x = len(broken) + self._x // columns, self._x % columns
-            while row and row[-1] == " ":
+            while row and row[-1] == _BLANK:
                 row.pop()
             broken += [row[start : start + columns] for start in range(0, max(len(row), 1), columns)]
         self._rows, self._y, self._x = broken, y, x
@@ -89,9 +99,9 @@ class Emulator:
             self._x, self._y = 0, self._y + 1
             self._scroll()
         row = self._rows[self._y]
-        row += [" "] * (self._x + size - len(row))
+        row += [_BLANK] * (self._x + size - len(row))
         if size:
-            row[self._x : self._x + size] = [char, *[""] * (size - 1)]
+            row[self._x : self._x + size] = [(char, self._look), *[("", "")] * (size - 1)]
         self._x += size
 
     def _do(self, numbers: str, code: str) -> None:
@@ -110,11 +120,23 @@ class Emulator:
                 del self._rows[self._y][self._x :]
                 if code == "J":
                     del self._rows[self._y + 1 :]
+            case "m":
+                self._paint(numbers)
             case "h" | "l" if numbers == "?7":
                 self._wraps = code == "h"
             case _:
                 pass
 
+    def _paint(self, numbers: str) -> None:
+        if not numbers or numbers.startswith("0"):
+            self._look, numbers = "", numbers.removeprefix("0").removeprefix(";")
+        self._look = ";".join(filter(None, (self._look, numbers)))
+
     def _scroll(self) -> None:
         self._rows += [[] for _ in range(self._y + 1 - len(self._rows))]
         self._top = max(self._top, self._y + 1 - self._height, 0)
+
+
+def _coloured(row: list[_Cell]) -> str:
+    runs = ((look, "".join(char for char, _ in run)) for look, run in groupby(row, key=lambda cell: cell[1]))
+    return "".join(f"\x1b[{look}m{text}\x1b[0m" if look else text for look, text in runs)

@@ -127,6 +127,11 @@ class Terminal:
         """What a person sees now, with everything that scrolled away."""
         return self._emulator.text
 
+    @property
+    def coloured(self) -> str:
+        """The same with the codes that colour it."""
+        return self._emulator.coloured
+
     def resize(self, columns: int, rows: int) -> None:
         """Changes the window's size, and tells the process."""
         self._emulator.resize(columns, rows)

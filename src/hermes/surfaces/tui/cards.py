@@ -7,10 +7,11 @@ import msgspec
 
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
 from hermes.surfaces.terminal.toolline import Marks, duration, label_of
-from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, Row
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, RED, Row
 
 _TAIL = 3  # lines of output while it runs
 _RESULT = 3  # lines of output when it is done
+_PLAN = 20  # steps
 _DIFF = 24  # lines of a diff
 _KEPT = 2_000  # characters of output that are remembered
 _SHOWS = frozenset(("terminal", "run_python"))  # tools whose output is worth a look
@@ -91,12 +92,21 @@ class Cards:
         diff = diff_in(text)
         if diff and not card.seen:
             yield from diff_rows(diff, columns, self._marks, _DIFF)
+        elif ok and event["name"] == "todo":
+            yield from _plan(text, columns)
         elif ok and not diff and event["name"] in _SHOWS:
             yield from self._output(_last(card.output, _RESULT), columns)
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
+
+
+def _plan(text: str, columns: int) -> Iterator[Row]:
+    """The steps of a plan: what is done steps back, what goes on stands out."""
+    for line in clean(text).split("\n")[:_PLAN]:
+        look = {"[x]": DIM, "[>]": BOLD}.get(line[:3], "")
+        yield (("  ", ""), (cut(line, columns - 3), look if line.startswith("[") else DIM))
 
 
 def diff_in(text: str) -> list[str]:

@@ -39,6 +39,7 @@ class ChatView:
         self._began = 0.0
         self._streamed = False  # something of this reply came in pieces
         self._writes = False  # ... and more of it is expected
+        self._below_call = False
         self._thought = ""
         self._doing = ""
         self._waiting: dict[int, str] = {}
@@ -63,6 +64,7 @@ class ChatView:
             return
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
             if not self._writes:
+                self._begin_reply()
                 self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
                 self.tick()
             self._screen.write(event["text"])
@@ -70,6 +72,7 @@ class ChatView:
         if event["type"] == "agent.tool.finished":
             for row in self._cards.done(event, self._screen.columns - 1):
                 self._row(row)
+            self._below_call = True
         self._cards.see(event)
         self.questions.see(event)
         self.foot.see(event)
@@ -104,6 +107,7 @@ class ChatView:
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 if not self._streamed and event.get("text"):
+                    self._begin_reply()
                     self._screen.write(event["text"])
                 self._finish_reply()
             case "agent.reasoning.delta":
@@ -111,8 +115,8 @@ class ChatView:
             case "agent.tool.generating":
                 self._screen.whole()
                 self._writes, self._doing = False, f"writing a call of {one_line(event['name'])}"
-            case "agent.approval.answered" if event.get("by") not in {"remembered", "nobody"}:
-                self.say(_ANSWERS[event["answer"]])
+            case "agent.approval.answered" | "agent.question.answered":
+                self._answered(event)
             case "agent.turn.steered":
                 self._echo(event["inputs"])
             case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected":
@@ -121,6 +125,17 @@ class ChatView:
                 self._end(event)
             case _:
                 pass
+
+    def _answered(self, event: Mapping[str, Any]) -> None:
+        """What a person said to a question, here or elsewhere."""
+        if event.get("by") == "expired":
+            self.say("Nobody answered in time; that counts as no.", alarming=True)
+        elif event.get("by") in {"remembered", "nobody"}:
+            return
+        elif event["type"] == "agent.approval.answered":
+            self.say(_ANSWERS[event["answer"]])
+        elif event.get("text"):
+            self.say(f"You: {event['text']}")
 
     def _remark(self, event: Mapping[str, Any]) -> None:
         """Something about the model that a person would wonder about."""
@@ -132,6 +147,12 @@ class ChatView:
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
+
+    def _begin_reply(self) -> None:
+        """Words stand apart from the calls above them."""
+        if self._below_call:
+            self._below_call = False
+            self._screen.line()
 
     def _finish_reply(self) -> None:
         self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
@@ -172,7 +193,7 @@ class ChatView:
                     self._screen.line(self._screen.style.bold(lead + line))
 
     def _end(self, event: Mapping[str, Any]) -> None:
-        self.busy = False
+        self.busy, self._below_call = False, False
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":

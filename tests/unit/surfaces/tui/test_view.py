@@ -89,7 +89,7 @@ def test_a_whole_turn() -> None:
         event("message.assistant", text="It is short."),
         ENDED,
     )
-    assert screen.text == ("› hello\n  you\n✓ read_file a.py 200 ms\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n")
+    assert screen.text == ("› hello\n  you\n✓ read_file a.py 200 ms\n\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n")
     assert screen.now == []
     assert screen.settled == 1
 
@@ -196,3 +196,14 @@ def test_nudges_and_other_sessions_are_not_shown() -> None:
     other = {**event("message.delta", text="elsewhere"), "session_id": "t"}
     screen = viewed(nudge, event("turn.started", inputs=[3]), other)
     assert screen.text == ""
+
+
+def test_a_plan_is_shown_with_its_steps() -> None:
+    done = event("tool.finished", call_id="c", name="todo", text="[x] one\n[>] two\n[ ] three\n(1 of 3 done)")
+    assert viewed(STARTED, done).text.splitlines()[1:] == ["  [x] one", "  [>] two", "  [ ] three", "  (1 of 3 done)"]
+
+
+async def test_the_answer_to_a_question_is_shown() -> None:
+    asked = event("question.asked", call_id="q", text="Which?", options=["red"])
+    screen = viewed(STARTED, asked, event("question.answered", call_id="q", text="red", by="cli"))
+    assert screen.text == "You: red\n"

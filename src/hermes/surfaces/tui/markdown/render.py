@@ -67,7 +67,8 @@ class Markdown:
         if self._gap and not self._given:
             yield ()
         yield from self._left(block, columns)
-        self._drawn, self._gap, self._given = True, False, []
+        self._drawn, self._gap = True, False
+        self._given = []
 
     def _settled(self, block: Block, columns: int) -> list[Row]:
         """More rows of a block that is being written which can't change: all but the last, up to an open mark."""
