@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hermes.errors import ModelError
@@ -131,7 +131,12 @@ async def test_a_tool_whose_name_no_service_accepts_is_called_by_another_on_the_
         assert b"mcp__files__read" in request.body
 
 
-@given(st.text(min_size=1, max_size=100), st.text(min_size=1, max_size=100))
+NAMES = st.one_of(st.text(min_size=1, max_size=100), st.text("a._", min_size=1, max_size=6))
+
+
+@given(NAMES, NAMES)
+@example("a.b", "a__b")
+@example("a_.b", "a._b")
 def test_names_on_the_wire_are_acceptable_and_tell_tools_apart(one: str, two: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", wire_name(one))
     assert (wire_name(one) == wire_name(two)) == (one == two)

@@ -17,11 +17,11 @@ _LONGEST = 64
 @lru_cache(maxsize=4_096)
 def wire_name(name: str) -> str:
     """The name as a service accepts it: always the same for the same name, and different for different ones."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        return name
-    clean = re.sub(r"[^A-Za-z0-9_-]", "_", name.replace(".", "__"))
-    if "__" not in name and len(clean) <= _LONGEST and clean == name.replace(".", "__"):
+    clean = name.replace(".", "__")
+    is_reversible = "__" not in name and "___" not in clean and ".." not in name
+    if is_reversible and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", clean):
         return clean
+    clean = re.sub(r"[^A-Za-z0-9_-]", "_", clean)
     return f"{clean[: _LONGEST - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
