@@ -5,6 +5,7 @@ is dangerous all the same, or needs more than the workspace, is asked about; som
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -200,11 +201,25 @@ class ApprovalPolicy:
         return msgspec.structs.replace(decision, binding=bound)
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
-        del arguments, cwd
+        if tool.spec.name == "process" and arguments.get("action") == "write":
+            return self._typing(tool, arguments, cwd)
         reason = self._guard.secret(paths)
         if not reason:
             return Decision("allow")
         return Decision("ask", reading_summary(tool, paths), shown(reason), shape=f"{tool.spec.name} {_listed(paths)}")
+
+    def _typing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        """Input for a program that runs: it may be a shell, so it is judged as what a shell would do with it."""
+        text = str(arguments.get("text", ""))
+        careful = self._about.strict or bool(self._rules.problem)
+        finding = _judgement(text, Site(cwd, (cwd,), self._about.user_home, self._guard), RuleBook()).finding
+        answers = re.fullmatch(r"[\w.:-]{0,20}\s*", text) is not None and finding.level < Level.FORBID
+        free = self._mode == "full" or (self._about.sandboxed and (answers or finding.level <= Level.WORK))
+        if finding.level == Level.FORBID:
+            return Decision("forbid", call_summary(tool, arguments), shown(finding.reason))
+        if free and not careful:
+            return Decision("allow")
+        return Decision("ask", call_summary(tool, arguments), "it types into a program that is running")
 
     def _writing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
         reason = self._guard.carrying(paths, cwd) if paths else "it does not say which file it changes"
