@@ -84,7 +84,7 @@ def test_python_of_the_model_is_judged_by_what_it_can_do() -> None:
         return code
 
     def verdict(code: str, **more: bool) -> str:
-        return policy(**more).judge(run_python, {"code": code}, CWD).verdict
+        return policy("ask", **more).judge(run_python, {"code": code}, CWD).verdict
 
     assert verdict("print(sum(range(9)))") == "allow"
     assert verdict("print(1)", sandboxed=False) == "ask"
