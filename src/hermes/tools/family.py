@@ -19,7 +19,7 @@ MARK_NAME = "HERMES_CALL"
 _BASE, _SESSION_SHIFT, _RANDOM_BYTES = 1 << 60, 24, 3
 _LIMIT = re.compile(rb"Max file locks +(\d+)")
 _VARIABLE = re.compile(rb"(?:^|\0)" + MARK_NAME.encode() + rb"=(\d+)(?:\0|$)")
-_KILL_ROUNDS = 50
+_KILL_ROUNDS = 100
 
 
 def new_mark(session: str) -> int:
@@ -99,5 +99,5 @@ def kill_all(left: Callable[[], Sequence[int]]) -> bool:
         if not pids:
             return True
         send(pids, signal.SIGSTOP if len(pids) > 8 and number % 2 == 0 else signal.SIGKILL)
-        time.sleep(0.002)
+        time.sleep(0.001)
     return not left()

@@ -18,6 +18,7 @@ from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.tools.commands import Surroundings
+from hermes.tools.family import marks_of, new_mark, processes
 from hermes.tools.limits import Limits
 from hermes.tools.output import OutputFolder
 from hermes.tools.sandbox import Sandbox
@@ -115,7 +116,7 @@ class Machine:
         self.shown: list[str] = []
         self.seen = asyncio.Event()
         self._fill()
-        self.process = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={**os.environ, "DECOY": SECRET})
+        self.process = subprocess.Popen(["sleep", "1000"], start_new_session=True, env=self._decoy())
         self.listener = Listener(self.outside)
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
         (root / "temporary").mkdir()
@@ -125,6 +126,19 @@ class Machine:
         )
         self.terminal = Terminal(output, environment, around)
         self.before = self.fingerprint()
+
+    def _decoy(self) -> dict[str, str]:
+        return {**os.environ, "DECOY": SECRET, "DECOY_OF": str(self.root)}
+
+    def temporary(self) -> Path:
+        """The session's temporary folder."""
+        (folder,) = (self.root / "temporary").iterdir()
+        return folder
+
+    def carrying(self) -> list[int]:
+        """The processes of this session's commands."""
+        wanted = new_mark("s1") >> 24
+        return [pid for pid in processes() if any(mark >> 24 == wanted for mark in marks_of(pid))]
 
     def _fill(self) -> None:
         files = {

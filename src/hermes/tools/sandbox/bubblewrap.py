@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import hidden, is_workspace, protected, sockets
+from hermes.tools.sandbox.places import Hidden, find_hidden, is_workspace, protected, sockets
 from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
 
 _KEPT_OF_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system")
@@ -26,6 +28,7 @@ class Bubblewrap:
         self._program = program
         self._calls = calls
         self._administrator = administrator
+        self._views: dict[Fence, _View] = {}
 
     def start(self, launch: Launch, fence: Fence) -> Started:
         """Starts it in namespaces of its own, which end with it and with Hermes."""
@@ -42,21 +45,38 @@ class Bubblewrap:
 
     def arguments(self, fence: Fence) -> list[str]:
         """The program and what makes the fence; later mounts cover earlier ones."""
-        secret = hidden(fence)
+        view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
+        doors = [path for path in sockets(fence) if not _within(path, [Path("/run"), Path("/tmp"), *view.hidden])]  # noqa: S108
         return [
+            *view.before,
+            *_covered(doors),
+            *view.behind,
+            *_each("--ro-bind", (path for path in _kept(own) if not _within(Path(path), view.hidden))),
+        ]
+
+    def _view(self, fence: Fence) -> "_View":
+        """What stays the same from command to command, made again when there is more or less to hide."""
+        known = self._views.get(fence)
+        if known is not None and known.found.is_current():
+            return known
+        found = find_hidden(fence)
+        own = [fence.workspace] if is_workspace(fence.workspace) else []
+        before = [
             str(self._program),
             *self._namespaces(fence),
             *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"),
             *_each("--ro-bind-try", _KEPT_OF_RUN),
-            *_covered(path for path in secret if not _within(path, own)),
-            *_covered(path for path in sockets(fence) if not _within(path, [Path("/run"), Path("/tmp"), *secret])),  # noqa: S108
+            *_covered(path for path in found.places if not _within(path, own)),
+        ]
+        behind = [
             *("--tmpfs", "/var/tmp", "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
-            *_covered(path for path in secret if _within(path, own)),
-            *_each("--ro-bind", (str(path) for path in _kept(own) if not _within(path, secret))),
+            *_covered(path for path in found.places if _within(path, own)),
         ]
+        self._views[fence] = _View(found, before, behind)
+        return self._views[fence]
 
     def _namespaces(self, fence: Fence) -> Iterator[str]:
         yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent")
@@ -77,6 +97,16 @@ class Bubblewrap:
         return handle
 
 
+class _View(msgspec.Struct, frozen=True):
+    found: Hidden
+    before: list[str]
+    behind: list[str]
+
+    @property
+    def hidden(self) -> tuple[Path, ...]:
+        return self.found.places
+
+
 def _covered(paths: Iterable[Path]) -> Iterator[str]:
     """Hides folders under empty ones, and files under a device that can't be opened there."""
     for path in paths:
@@ -86,11 +116,11 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
             yield from ("--ro-bind", "/dev/null", str(path))
 
 
-def _kept(own: Iterable[Path]) -> Iterator[Path]:
+def _kept(own: Iterable[Path]) -> Iterator[str]:
     """What of the workspace stays as it is. A link is left to where it leads; what is not there yet is looked after
     by `restore`, as covering it would make it."""
     for workspace in own:
-        yield from (path for path in protected(workspace) if path.exists() and not path.is_symlink())
+        yield from (path for path in protected(workspace) if os.path.exists(path) and not os.path.islink(path))  # noqa: PTH110, PTH114
 
 
 def _each(option: str, paths: Iterable[str]) -> Iterator[str]:

@@ -24,14 +24,19 @@ def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) 
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
     program = find_bubblewrap(search_path, user_home)
-    calls = calls_of(platform.machine())
     why = "bubblewrap is not installed."
     if program is not None:
-        bubblewrap = Bubblewrap(program, calls, administrator=os.geteuid() == 0)
+        bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0)
         problem = _try(bubblewrap)
         if not problem:
             return bubblewrap
         why = f"bubblewrap can't be used here ({problem})."
+    return landlock_or_none(why)
+
+
+def landlock_or_none(why: str) -> Sandbox:
+    """The second best sandbox, if it works; `why` says why it is not the best."""
+    calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(f"{why} Hermes knows no system calls of the processor {platform.machine()}.")
     abi = landlock_abi()

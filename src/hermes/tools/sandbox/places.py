@@ -8,6 +8,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from hermes.tools.sandbox.fence import Fence
 
 _OF_A_HOME = (
@@ -82,10 +84,39 @@ def is_workspace(folder: Path) -> bool:
     return str(folder) not in _SYSTEM_FOLDERS
 
 
-def protected(workspace: Path) -> tuple[Path, ...]:
+def protected(workspace: Path) -> list[str]:
     """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    nested = [Path(folder, name) for folder in _repositories(workspace) for name in (".git/hooks", ".git/config")]
-    return (*(workspace / name for name in PROTECTED), *nested)
+    nested = [f"{folder}/{name}" for folder in _repositories(workspace) for name in (".git/hooks", ".git/config")]
+    return [*(f"{workspace}/{name}" for name in PROTECTED), *nested]
+
+
+class Hidden(msgspec.Struct, frozen=True):
+    """What `hidden` found, good as long as no folder has changed in which it looked."""
+
+    places: tuple[Path, ...]
+    folders: tuple[str, ...]
+    times: tuple[int, ...]
+
+    def is_current(self) -> bool:
+        """Whether it still holds."""
+        return self.times == _times(self.folders)
+
+
+def find_hidden(fence: Fence) -> Hidden:
+    """The places to hide, with what tells whether they are still the same."""
+    folders = tuple(dict.fromkeys(os.path.dirname(path) for path in _candidates(fence)))  # noqa: PTH120 - many, and fast
+    times = _times(folders)
+    return Hidden(hidden(fence), folders, times)
+
+
+def _times(folders: Iterable[str]) -> tuple[int, ...]:
+    times: list[int] = []
+    for folder in folders:
+        try:
+            times.append(os.stat(folder).st_mtime_ns)  # noqa: PTH116
+        except OSError:
+            times.append(0)
+    return tuple(times)
 
 
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:

@@ -26,7 +26,8 @@ class Protection:
         self._workspace = workspace
         self._held = held
         self._before = _read(workspace)
-        self._folders = {path.parent: _identity(path.parent) for path in protected(workspace)}
+        folders = {os.path.dirname(path) for path in protected(workspace)}  # noqa: PTH120 - many, and fast
+        self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
     def changed(self) -> list[Path]:
         """What is not as it was. A repository that was made meanwhile is no change."""
@@ -94,13 +95,13 @@ def _read(workspace: Path) -> dict[Path, State]:
     return found
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: str) -> list[Path]:
     try:
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
     except OSError:
         return []
     if not stat.S_ISDIR(mode):
-        return [path]
+        return [Path(path)]
     return [Path(place, name) for place, _, names in os.walk(path) for name in names][:_MOST]
 
 

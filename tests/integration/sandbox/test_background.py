@@ -1,0 +1,113 @@
+"""Commands in the background: looked at, waited for, written to, killed, and gone with the session."""
+
+import re
+
+import pytest
+from tests.integration.sandbox.machine import Machine
+
+from hermes.errors import ToolFailed
+from hermes.tools.sandbox import NoSandbox
+
+
+async def begin(machine: Machine, command: str) -> tuple[str, str]:
+    """Starts a command; returns its handle and what was said."""
+    text = (await machine.run(command, background=True)).text
+    found = re.search(r"\[(p\d+) ", text)
+    assert found, text
+    return found[1], text
+
+
+async def test_a_command_runs_on_while_others_run(machine: Machine) -> None:
+    handle, text = await begin(machine, "read line; echo got $line; read line")
+    assert f"[{handle} runs, for " in text
+    assert (await machine.run("echo beside")).text == "beside\n[exit code 0]"
+    written = await machine.process_tool("write", handle, text="hello\n")
+    waited = written.text if "got hello" in written.text else (await machine.process_tool("poll", handle)).text
+    assert waited.startswith("got hello\n")
+    assert "got" not in (await machine.process_tool("poll", handle)).text, "output is shown once"
+    await machine.process_tool("write", handle, text="\n")
+    assert (await machine.process_tool("wait", handle)).text == f"[{handle} ended with exit code 0]"
+
+
+async def test_a_command_that_fails_at_once_says_so_at_once(machine: Machine) -> None:
+    result = await machine.run("echo oops; exit 3", background=True)
+    if "ended" not in result.text:  # a busy machine
+        result = await machine.process_tool("wait", "p1")
+    assert "ended with exit code 3]" in result.text
+    assert not result.ok
+
+
+async def test_waiting_ends_when_time_is_up(machine: Machine) -> None:
+    handle, _ = await begin(machine, "sleep 600")
+    assert "runs, for" in (await machine.process_tool("wait", handle, timeout=1)).text
+
+
+async def test_killing_ends_the_whole_tree(machine: Machine) -> None:
+    handle, _ = await begin(machine, "setsid sleep 600 & trap '' TERM; echo up; while :; do sleep 0.01; done")
+    result = await machine.process_tool("kill", handle)
+    assert f"[{handle} killed]" in result.text
+    assert (await machine.process_tool("poll", handle)).text == f"[{handle} killed]"
+    assert machine.carrying() == []
+
+
+async def test_everything_ends_with_the_session(machine: Machine) -> None:
+    for _ in range(3):
+        await begin(machine, "sleep 600")
+    listed = (await machine.process_tool("list")).text
+    assert [line.split()[0] for line in listed.splitlines()] == ["p1", "p2", "p3"]
+    assert machine.carrying()
+    await machine.terminal.close()
+    assert machine.carrying() == []
+
+
+async def test_a_flood_is_capped_and_kept(machine: Machine) -> None:
+    handle, _ = await begin(machine, "read line; seq 1 50000")
+    await machine.process_tool("write", handle, text="\n")
+    text = (await machine.process_tool("wait", handle)).text
+    assert len(text) < 21_000
+    assert text.endswith(f"50000\n[{handle} ended with exit code 0]") or text == f"[{handle} ended with exit code 0]"
+    (kept,) = (machine.root / "outputs").iterdir()
+    assert kept.read_text().endswith("\n49999\n50000\n")
+
+
+async def test_a_background_command_is_confined_too(machine: Machine) -> None:
+    await machine.prove()
+    handle, _ = await begin(machine, f"rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519")
+    assert not (await machine.process_tool("wait", handle)).ok
+    machine.assert_untouched()
+
+
+async def test_what_it_changed_of_what_runs_later_is_told(machine: Machine) -> None:
+    handle, _ = await begin(machine, "mkdir .vscode; echo x > .vscode/tasks.json; sleep 600")
+    while not (machine.workspace / ".vscode/tasks.json").exists():
+        await machine.process_tool("wait", handle, timeout=1)
+    text = (await machine.process_tool("kill", handle)).text
+    assert f"were changed meanwhile: {machine.workspace}/.vscode/tasks.json" in text
+
+
+async def test_what_runs_outside_the_sandbox_takes_no_input(machine: Machine) -> None:
+    text = (await machine.run("cat", reach="machine", background=True)).text
+    assert "[p1 runs" in text
+    with pytest.raises(ToolFailed, match="outside the sandbox"):
+        await machine.process_tool("write", "p1", text="rm\n")
+    assert not isinstance(machine.sandbox, NoSandbox)
+
+
+@pytest.mark.parametrize(("action", "handle"), [("poll", "p9"), ("kill", ""), ("write", "../p1")])
+async def test_a_process_that_does_not_exist_is_told(machine: Machine, action: str, handle: str) -> None:
+    with pytest.raises(ToolFailed, match="There is no process"):
+        await machine.process_tool(action, handle)
+
+
+async def test_there_is_a_most(machine: Machine) -> None:
+    for _ in range(16):
+        await begin(machine, "sleep 600")
+    with pytest.raises(ToolFailed, match="16 processes run already"):
+        await begin(machine, "sleep 600")
+
+
+async def test_a_process_that_ended_takes_no_input(machine: Machine) -> None:
+    handle, _ = await begin(machine, "true")
+    await machine.process_tool("wait", handle)
+    with pytest.raises(ToolFailed, match="has ended"):
+        await machine.process_tool("write", handle, text="x")
