@@ -168,3 +168,18 @@ def test_a_closed_folder_is_named_and_the_other_checks_run(tmp_path: Path, below
     assert f"chmod u+{'x' if below else 'rwx'} '{closed}'" in done.stdout
     assert f"chmod u+x '{closed}'" in shown.stderr
     assert str(closed) in stored.stderr
+
+
+def test_the_sandbox_is_told_and_what_would_be_better(tmp_path: Path) -> None:
+    _, found = findings(tmp_path / "home")
+    (sandbox,) = [finding for finding in found if finding["check"] == "sandbox"]
+    assert sandbox["message"].startswith(("bubblewrap: ", "Landlock holds commands", "nothing confines commands"))
+    (without,) = [
+        finding
+        for finding in findings(tmp_path / "home", PATH="/nonexistent", HOME=str(tmp_path))[1]
+        if finding["check"] == "sandbox"
+    ]
+    if not any(Path(folder, "bwrap").exists() for folder in ("/usr/bin", "/bin", "/usr/local/bin")):
+        assert without["status"] == "warn"
+        assert "bubblewrap is not installed." in without["message"]
+        assert "Install bubblewrap" in without["to_do"]

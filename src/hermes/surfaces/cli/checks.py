@@ -220,6 +220,21 @@ def damaged_files(site: Site) -> list[Finding]:
     return [Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do) for path in kept]
 
 
+def sandbox(site: Site) -> list[Finding]:
+    """What confines the commands Hermes runs, found by really confining one."""
+    from hermes.tools.sandbox.find import find_sandbox  # takes long to load
+
+    found = find_sandbox(site.environ.get("PATH", ""), Path(site.environ.get("HOME", "/nonexistent")))
+    install = "Install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
+    if found.kind == "bubblewrap":
+        return [Finding("sandbox", OK, "bubblewrap: commands write only in their working directory, without network")]
+    if found.kind == "landlock":
+        limits = "no network of their own, and what runs later (git hooks, ...) is checked after a command"
+        return [Finding("sandbox", WARN, f"Landlock holds commands, less well: {limits}. {found.why}", install)]
+    to_do = f"{install} Until then every command that changes something is asked about."
+    return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
+
+
 CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     python_version,
     sqlite_version,
@@ -231,4 +246,5 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     variables,
     state_file,
     damaged_files,
+    sandbox,
 )
