@@ -34,8 +34,10 @@ from hermes.providers.retry import Resilient
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionPrompted, SessionTitled
 from hermes.settings import Secrets
+from hermes.settings.load import environment
 from hermes.store.row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
 
 _SUMMARY_TOKENS = 8_000  # the least that a summary takes
@@ -118,6 +120,21 @@ class Agent:
         await self.toolbox.close()
         await self.model.close()
 
+    @cached_property
+    def policy(self) -> ApprovalPolicy:
+        """Decides about every call of every session of this process."""
+        variables = environment()
+        return ApprovalPolicy(
+            self._mode,
+            Circumstances(
+                self._app.home.root,
+                Path.home(),
+                sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
+                strict=self.describe().local and self._mode != "full",
+                environment=variables,
+            ),
+        )
+
     def describe(self) -> ModelInfo:
         """Which model answers first."""
         return ModelInfo(self.model.provider, self.model.name)
@@ -139,9 +156,7 @@ class Agent:
 
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
         settings = self._app.settings
-        strict = self.describe().local and self._mode != "full"
-        policy = ApprovalPolicy(self._mode, Circumstances(self._app.home.root, Path.home(), strict=strict))
-        calls = CallRunner(self.tools(session), policy, approvals, self._keeper)
+        calls = CallRunner(self.tools(session), self.policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room)
 

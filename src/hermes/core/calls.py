@@ -18,7 +18,7 @@ from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool
 from hermes.core.reply import Fault
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalRequested, QuestionAsked, Reach, ToolProgress, ToolStarted
+from hermes.schema.events import ApprovalRequested, QuestionAsked, ToolProgress, ToolStarted
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult
 
@@ -115,7 +115,7 @@ class CallRunner:
         refusal = await self._permission(place, item, decision)
         if refusal:
             return finished(item.call, f"Not run: {refusal}", ok=False)
-        context = self._context(place, item.call, decision.reach)
+        context = self._context(place, item.call, decision)
         result = await self._guarded(item, context)
         text = fenced(result.text, result.source) if result.source else result.text
         return ToolFinished(
@@ -143,11 +143,12 @@ class CallRunner:
             return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
         if answer.answer == "always":
             self._policy.remember(request)
-        if self._policy.judge(item.tool, item.arguments, place.cwd).binding != decision.binding:
+        again = self._policy.judge(item.tool, item.arguments, place.cwd)
+        if again.verdict == "forbid" or (again.binding, again.targets) != (decision.binding, decision.targets):
             return "what it would do has changed since it was approved. Look again before you go on."
         return ""
 
-    def _context(self, place: Place, call: ToolCall, reach: Reach) -> ToolContext:
+    def _context(self, place: Place, call: ToolCall, decision: Decision) -> ToolContext:
         numbers = itertools.count(1)
 
         def show(text: str) -> None:
@@ -172,7 +173,17 @@ class CallRunner:
                 )
             return answered.text
 
-        return ToolContext(call.id, place.session, place.cwd, show, place.turn, reach, inner, ask)
+        return ToolContext(
+            call_id=call.id,
+            session=place.session,
+            cwd=place.cwd,
+            show=show,
+            turn=place.turn,
+            reach=decision.reach,
+            targets=decision.targets,
+            call=inner,
+            ask=ask,
+        )
 
     async def _guarded(self, item: Ready, context: ToolContext) -> ToolResult:
         """The boundary of a tool: whatever goes wrong in it becomes a result the model can read."""
@@ -206,7 +217,7 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in arguments]
     is_open = schema.get("additionalProperties", False) is not False  # only servers elsewhere have such tools
-    unknown = [] if is_open else [name for name in arguments if name not in properties]
+    unknown: list[str] = [] if is_open else [name for name in arguments if name not in properties]
     if missing:
         return f"missing argument: {', '.join(missing)}"
     if unknown:

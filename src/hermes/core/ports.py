@@ -92,6 +92,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     turn: str = ""
     reach: Reach = "workspace"
     """How far the policy lets this call reach."""
+    targets: tuple[Path, ...] = ()
+    """The files that were judged, absolute, links followed: a tool touches no others by the paths it was given."""
     call: CallTool = _no_calls
     """Calls another tool as the model would: logged, judged by the same policy, approved by the same person."""
     ask: AskUser = _nobody
@@ -125,6 +127,8 @@ class Decision(msgspec.Struct, frozen=True):
     """Names exactly this kind of call, for an answer that is to be remembered; empty: exactly these arguments."""
     binding: str = ""
     """A hash of all that was judged (arguments, folder, environment, target files): what was approved is what runs."""
+    targets: tuple[Path, ...] = ()
+    """The files that were judged."""
 
 
 class Policy(Protocol):

@@ -26,7 +26,7 @@ from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import spelled_out
 from hermes.tools.reading import MAX_LINES, read_window
 from hermes.tools.seen import Seen, Stamp
-from hermes.tools.tool import resolved, tool
+from hermes.tools.tool import judged, tool
 from hermes.tools.writing import replace_file
 
 
@@ -46,7 +46,7 @@ class Files:
     ) -> str:
         """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
         range shown; the rest is the text itself."""
-        file = resolved(path, context.cwd)
+        file = judged(path, context)
         try:
             window = read_window(file, offset, limit)
         except OSError as error:
@@ -67,7 +67,7 @@ class Files:
     def write_file(self, context: ToolContext, path: str, content: str) -> str:
         """Creates a file, or replaces all of it; missing directories are made. To change part of a file use
         edit_file."""
-        file = resolved(path, context.cwd)
+        file = judged(path, context)
         data = encoded(content)
         try:
             old = read_content(file)
@@ -95,7 +95,7 @@ class Files:
         replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False,
     ) -> str:
         """Replaces text in a file and shows the diff. The text must occur exactly once, unless replace_all."""
-        file = resolved(path, context.cwd)
+        file = judged(path, context)
         try:
             old = editable(path, file)
             self._check_current(path, file, old.stamp)

@@ -16,7 +16,7 @@ from hermes.schema.tools import ToolResult
 from hermes.tools.content import unreadable
 from hermes.tools.pictures import Size, media_type, pixel_size
 from hermes.tools.reading import open_regular
-from hermes.tools.tool import resolved, tool
+from hermes.tools.tool import judged, tool
 
 MAX_BYTES = 5_000_000
 """The largest picture that every provider takes."""
@@ -36,7 +36,7 @@ class Pictures:
         self, context: ToolContext, path: Annotated[str, Meta(description="PNG, JPEG, GIF or WebP.")]
     ) -> ToolResult:
         """Shows you a picture from a file."""
-        file = resolved(path, context.cwd)
+        file = judged(path, context)
         try:
             with open_regular(file) as handle:
                 length = os.fstat(handle.fileno()).st_size

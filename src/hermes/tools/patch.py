@@ -25,7 +25,7 @@ from hermes.tools.diff import edit_diff
 from hermes.tools.patch_place import apply_hunks
 from hermes.tools.patch_text import FilePatch, patch_paths, read_patch
 from hermes.tools.seen import Seen
-from hermes.tools.tool import resolved, tool
+from hermes.tools.tool import require_judged, resolved, tool
 
 _FILES = 200
 _SHOWN = 12_000
@@ -53,6 +53,8 @@ class Patches:
     def apply_patch(self, context: ToolContext, patch: Annotated[str, Meta(description=_FORMAT)]) -> str:
         """Changes several files at once, all or none. Give each hunk three unchanged lines around its change."""
         plan = plan_patch(patch, context.cwd)
+        for change in plan.changes:
+            require_judged(change.name, change.path, context)
         for change in plan.changes:
             if change.before is not None and not self._seen.is_current(change.path, change.before.stamp):
                 raise ToolFailed(f"{change.name} changed since you read it.", hint=f"{UNCHANGED} Read it again first.")

@@ -17,7 +17,7 @@ from hermes.tools.content import unreadable
 from hermes.tools.escapes import clean
 from hermes.tools.ripgrep import Match, NotSearched, ripgrep_matches
 from hermes.tools.sensitive import Guard
-from hermes.tools.tool import resolved, tool
+from hermes.tools.tool import judged, tool
 from hermes.tools.walk import MAX_DEPTH, GlobFilter, Halt, Walk
 
 _ENTRIES = 500
@@ -80,7 +80,7 @@ class Search:
         ignore_case: bool = False,
     ) -> str:
         """Searches the contents of files line by line, without what .gitignore excludes. Shows line numbers by file."""
-        top = resolved(path, context.cwd)
+        top = judged(path, context)
         if not top.exists():
             raise unreadable(path, top, FileNotFoundError())
         try:
@@ -203,7 +203,7 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
 
 
 def _folder(path: str, context: ToolContext) -> Path:
-    top = resolved(path, context.cwd)
+    top = judged(path, context)
     if top.is_dir():
         return top
     if top.exists():

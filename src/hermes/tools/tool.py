@@ -161,6 +161,20 @@ def resolved(path: str, cwd: Path) -> Path:
         raise ToolFailed(f"{path!r} is not a path.") from error
 
 
+def judged(path: str, context: ToolContext) -> Path:
+    """Where a path leads, as long as that is where it led when the call was judged."""
+    real = resolved(path, context.cwd)
+    require_judged(path, real, context)
+    return real
+
+
+def require_judged(name: str, real: Path, context: ToolContext) -> None:
+    """Raises unless the file is one that was judged."""
+    if context.targets and real not in context.targets:
+        hint = "Nothing was done. Look at the path again before you go on."
+        raise ToolFailed(f"{name} leads elsewhere than when this call was allowed.", hint=hint)
+
+
 def _expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()

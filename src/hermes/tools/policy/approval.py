@@ -6,7 +6,8 @@ is dangerous all the same, or needs more than the workspace, is asked about; som
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -48,8 +49,8 @@ class Circumstances(msgspec.Struct, frozen=True):
 
     hermes_home: Path
     user_home: Path
-    sandboxed: bool = False
-    """Whether commands really run in a sandbox."""
+    sandboxed: bool | Callable[[], bool] = False
+    """Whether commands really run in a sandbox; asked when it matters, as finding out takes a moment."""
     strict: bool = False
     """Ask about every command that does more than read, as small models need it."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -63,6 +64,11 @@ class ApprovalPolicy:
         self._about = circumstances
         self._guard = Guard(circumstances.hermes_home.resolve())
         self._rules = rules or RuleFile(circumstances.hermes_home)
+
+    @cached_property
+    def _is_sandboxed(self) -> bool:
+        sandboxed = self._about.sandboxed
+        return sandboxed if isinstance(sandboxed, bool) else sandboxed()
 
     @property
     def warning(self) -> str:
@@ -158,16 +164,16 @@ class ApprovalPolicy:
         if not careful:
             if self._mode == "full":
                 return True
-            if self._about.sandboxed:
+            if self._is_sandboxed:
                 return finding.level <= Level.WORK
-        if self._about.sandboxed and finding.level == Level.READ:
+        if self._is_sandboxed and finding.level == Level.READ:
             return True
         return finding.level <= Level.WORK and (finding.reason == BY_RULE or _only_reads(command, site))
 
     def _because(self, finding: Finding) -> str:
         reason = finding.reason if finding.reason != BY_RULE else ""
         if not reason:
-            reason = _NO_SANDBOX if not self._about.sandboxed else _ONLY_READS.reason
+            reason = _NO_SANDBOX if not self._is_sandboxed else _ONLY_READS.reason
         return shown(f"{reason}. {self.warning}" if self.warning else reason)
 
     def _decided(self, finding: Finding, decision: Decision, book: RuleBook) -> Decision:
@@ -188,17 +194,26 @@ class ApprovalPolicy:
         """A tool that is no terminal."""
         paths = tool.paths(arguments, cwd)
         by_tool = book.for_tool(tool.spec.name) or book.for_paths(paths, self._about.user_home)
-        bound = binding(Judged(tool.spec.name, arguments, str(cwd), "workspace", paths), self._about.environment)
         if by_tool is not None and by_tool[0] in ("forbid", "ask"):
             verdict: Literal["forbid", "ask"] = "forbid" if by_tool[0] == "forbid" else "ask"
-            return Decision(verdict, change_summary(tool, arguments, paths), "your rules say so", binding=bound)
+            decision = Decision(verdict, change_summary(tool, arguments, paths), "your rules say so")
+            return self._bound(decision, tool, arguments, cwd, paths)
         decide = {"read": self._reading, "files": self._writing, "network": self._looking_up, "other": self._doing}[
             tool.effect
         ]
         decision = decide(tool, arguments, cwd, paths)
         if decision.verdict == "ask" and by_tool is not None:
             decision = Decision("allow", reach=decision.reach)
-        return msgspec.structs.replace(decision, binding=bound)
+        return self._bound(decision, tool, arguments, cwd, paths)
+
+    def _bound(
+        self, decision: Decision, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]
+    ) -> Decision:
+        """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
+        if decision.verdict == "allow":
+            return msgspec.structs.replace(decision, targets=paths)
+        judged = Judged(tool.spec.name, arguments, str(cwd), "workspace", paths)
+        return msgspec.structs.replace(decision, binding=binding(judged, self._about.environment), targets=paths)
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
         if tool.spec.name == "process" and arguments.get("action") == "write":
@@ -214,7 +229,7 @@ class ApprovalPolicy:
         careful = self._about.strict or bool(self._rules.problem)
         finding = _judgement(text, Site(cwd, (cwd,), self._about.user_home, self._guard), RuleBook()).finding
         answers = re.fullmatch(r"[\w.:-]{0,20}\s*", text) is not None and finding.level < Level.FORBID
-        free = self._mode == "full" or (self._about.sandboxed and (answers or finding.level <= Level.WORK))
+        free = self._mode == "full" or (self._is_sandboxed and (answers or finding.level <= Level.WORK))
         if finding.level == Level.FORBID:
             return Decision("forbid", call_summary(tool, arguments), shown(finding.reason))
         if free and not careful:
@@ -251,7 +266,7 @@ class ApprovalPolicy:
         code = arguments.get("code")
         if tool.spec.name == "run_python" and isinstance(code, str):
             finding = _python(code)
-            free = finding.level <= Level.WORK and self._about.sandboxed
+            free = finding.level <= Level.WORK and self._is_sandboxed
             if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
                 return Decision("allow")
             reason = finding.reason or _NO_SANDBOX
