@@ -303,3 +303,22 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 await second.sees("Both see this.")
             await first.sees("Both see this.")
+
+
+async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
+    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    delegate = ServedCall(name="delegate", arguments='{"task": "write made.txt"}')
+    replies = (Served(calls=(delegate,)), Served(calls=(write,)), "The child is done.", "All is done.")
+    async with ModelServer(*replies) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("let a child do it" + ENTER)
+            for _ in range(2):  # the delegation itself may be asked about, too
+                shown = await terminal.until(lambda shown: "Allow?" in shown)
+                terminal.type("y" + ENTER)
+                if "Hermes wants to use write_file" in shown:
+                    break
+                await terminal.until(lambda shown: "Hermes wants to use write_file" in shown)
+            await terminal.sees("All is done.")
+        assert (hermes.work / "made.txt").exists()

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.approval import Given, Questions, label_for, lines_of
+from hermes.surfaces.terminal.approval import ASKED, Given, Questions, label_for, lines_of
 from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
@@ -43,6 +43,8 @@ class AskScreen:
     def see(self, event: Mapping[str, Any]) -> None:
         """Shows an event."""
         if event.get("session_id") != self._session:
+            if self.tells and event.get("root_session_id") == self._session and event["type"] in ASKED:
+                self._questions.see(event)
             return
         if self.streams and event["type"] == "agent.message.delta":
             self._stream(event["text"])
@@ -119,13 +121,14 @@ class AskScreen:
                 self._ask_again()
         while (request := self._questions.current) is not None:  # nobody can answer any more
             asks = request["type"] == "agent.question.asked"
-            await self._give(Given(request["call_id"], None if asks else "deny"))
+            word = None if asks else "deny"
+            await self._give(Given(request["call_id"], word, session=request.get("session_id", "")))
 
     async def _give(self, given: Given) -> bool:
-        service = self._agent.service
+        service, session = self._agent.service, given.session or self._session
         if given.word is None:
-            return await service.reply(self._session, given.call_id, given.text, by="cli")
-        done = await service.answer(self._session, given.call_id, given.word, by="cli")
+            return await service.reply(session, given.call_id, given.text, by="cli")
+        done = await service.answer(session, given.call_id, given.word, by="cli")
         if done and given.text:
-            await service.submit(self._session, given.text, delivery="steer")
+            await service.submit(session, given.text, delivery="steer")
         return done

@@ -13,6 +13,11 @@ Word: TypeAlias = Literal["once", "session", "always", "deny"]
 CHOICES = "Allow? y (once), s (this session), a (always exactly this), n (no)"
 AGAIN = "Please answer y, s, a or n; after n you may tell the model why."
 
+ASKED = frozenset(
+    ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")
+)
+"""What a surface has to know of child agents: it is the one that can answer them."""
+
 _WORDS: Mapping[str, Word] = {
     "y": "once",
     "yes": "once",
@@ -40,6 +45,8 @@ class Given(NamedTuple):
     call_id: str
     word: Word | None
     text: str = ""
+    session: str = ""
+    """The session that asked; a child of the one that is shown may."""
 
 
 class Questions:
@@ -73,9 +80,9 @@ class Questions:
         """Uses a line as the answer to the current question; False when it is not clearly one."""
         request = self.current
         given = None if request is None else read_given(request, line)
-        if given is None:
+        if request is None or given is None:
             return False
-        await give(given)
+        await give(given._replace(session=request.get("session_id", "")))
         return True
 
     def _close(self, call_id: str) -> None:

@@ -214,7 +214,7 @@ class Chat:
 
     def enter(self, session: str) -> None:
         """Talks in another session from now on."""
-        self.view = ChatView(self.screen, session)
+        self.view = ChatView(self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox))
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = Relay(self.app.bus.publish, session)
         self.refresh()
@@ -294,12 +294,12 @@ class Chat:
             self.view.say(f"{error.message} {error.hint}".strip(), alarming=True)
 
     async def _give(self, given: Given) -> bool:
-        service = self.agent.service
+        service, session = self.agent.service, given.session or self.session
         if given.word is None:
-            return await service.reply(self.session, given.call_id, given.text, by="cli")
-        done = await service.answer(self.session, given.call_id, given.word, by="cli")
+            return await service.reply(session, given.call_id, given.text, by="cli")
+        done = await service.answer(session, given.call_id, given.word, by="cli")
         if done and given.text:
-            await service.submit(self.session, given.text, delivery="steer")
+            await service.submit(session, given.text, delivery="steer")
         return done
 
     async def _follow(self, *, resumes: bool) -> None:

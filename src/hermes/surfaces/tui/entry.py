@@ -1,6 +1,7 @@
 """The input of the live screen: editing, history, completion, pastes and pictures, and a draft that survives."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,13 +21,14 @@ from hermes.surfaces.tui.history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
 from hermes.surfaces.tui.typed import Typed
 
+_SURPRISE = 1.5  # seconds that it takes to notice a question while typing
 _PAUSE = 0.2  # seconds of no typing before a draft is written
 
 
 class Entry:
     """What is being typed. `send` gets it; `interrupt` and `leave` are Ctrl-C and Ctrl-D on an empty input."""
 
-    def __init__(self, home: Home, folder: Path) -> None:
+    def __init__(self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.send: Callable[[Typed], object] = lambda _: None
         self.interrupt: Callable[[], object] = lambda: None
         self.leave: Callable[[], object] = lambda: None
@@ -34,6 +36,9 @@ class Entry:
         self.answering = False
         """Whether a question is being answered: any line counts, and none is remembered."""
         self._home = home
+        self._clock = clock
+        self._touched = float("-inf")  # when the input changed last
+        self._surprised = float("-inf")  # until when an answer may be the end of something else that was being typed
         self._pastes = Pastes()
         self._drafts = Drafts(home, folder)
         self._aside = Document()
@@ -59,7 +64,10 @@ class Entry:
             self.buffer.insert_text(self._pastes.fold(text))
 
     def put_aside(self) -> None:
-        """Makes room for the answer to a question."""
+        """Makes room for the answer to a question. Who is typing may not have seen it when the next Enter comes."""
+        now = self._clock()
+        if self.buffer.text and now - self._touched < _SURPRISE:
+            self._surprised = now + _SURPRISE
         self._aside, self.answering = self.buffer.document, True
         self.buffer.set_document(Document())
 
@@ -107,6 +115,11 @@ class Entry:
     def _submit(self, *, steers: bool) -> None:
         text = self.buffer.text
         if not text.strip() and not self.answering:
+            return
+        if self.answering and self._clock() < self._surprised:
+            self._surprised = float("-inf")
+            self.buffer.reset()
+            self.say("You were typing when the question came. Please answer it now.")
             return
         typed = Typed(self._pastes.whole(text), self._pastes.pictures(text), steers)
         if not self.answering:
@@ -163,6 +176,7 @@ class Entry:
         return self._pastes.whole(self._aside.text if self.answering else self.buffer.text)
 
     def _changed(self) -> None:
+        self._touched = self._clock()
         if self._saving is not None:
             self._saving.cancel()
         self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)

@@ -134,7 +134,7 @@ class LiveScreen:
         self._emit(text.split("\n"))
 
     def live(self, rows: Sequence[Row]) -> None:
-        if rows or self._rows:
+        if list(rows) != list(self._rows):
             self._rows = rows
             self._app.invalidate()
 

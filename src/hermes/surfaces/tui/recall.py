@@ -37,6 +37,9 @@ def recall(app: App, view: ChatView, screen: Screen) -> bool:
     rows = app.store.log.events(view.session, after=max(0, info.head - _ROWS))
     settled, open_rows = _divided(rows)
     _show_last_words(settled, screen)
+    used = [row.event.usage for row in settled if isinstance(row.event, AssistantMessage) and row.event.usage]
+    if used:
+        view.foot.context = used[-1].input_tokens + used[-1].output_tokens
     for row in open_rows:
         view.see(app.envelope(row))
     return bool(open_rows)

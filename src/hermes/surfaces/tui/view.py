@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hermes.core.ports import Clock, SystemClock
-from hermes.surfaces.terminal.approval import Questions, again, label_for, lines_of
+from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
 from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
 from hermes.surfaces.tui.attachments import typed_part
@@ -61,6 +61,8 @@ class ChatView:
     def see(self, event: Mapping[str, Any]) -> None:
         """Shows an event of the session."""
         if event.get("session_id") != self.session:
+            if event.get("root_session_id") == self.session and event["type"] in ASKED:
+                self.questions.see(event)  # a child agent wants to know something
             return
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
             if not self._writes:

@@ -1,10 +1,12 @@
 """What a chat shows of a session's events."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.toolline import Marks
 from hermes.surfaces.tui.rows import Row, plain
@@ -28,6 +30,7 @@ class FakeScreen:
         self.below = ""
         self.is_whole = True
         self.settled = 0
+        self.asked = asyncio.Event()
 
     def write(self, text: str) -> None:
         self.is_whole = False
@@ -50,6 +53,7 @@ class FakeScreen:
 
     def ask(self, label: str) -> None:
         self.label = label
+        self.asked.set()
 
     def offer(self, text: str) -> None:
         self.label = text
@@ -207,3 +211,24 @@ async def test_the_answer_to_a_question_is_shown() -> None:
     asked = event("question.asked", call_id="q", text="Which?", options=["red"])
     screen = viewed(STARTED, asked, event("question.answered", call_id="q", text="red", by="cli"))
     assert screen.text == "You: red\n"
+
+
+async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s")
+    child = {"session_id": "child", "root_session_id": "s"}
+    view.see(event("approval.requested", call_id="c", name="terminal", arguments="{}", summary="make") | child)
+    view.see(
+        event("approval.requested", call_id="d", name="terminal", arguments="{}", summary="x") | {"session_id": "t"}
+    )
+    await asyncio.wait_for(screen.asked.wait(), 5)
+    given: list[Given] = []
+
+    async def give(answer: Given) -> bool:
+        given.append(answer)
+        view.see(event("approval.answered", call_id="c", answer="once") | child)
+        return True
+
+    assert await view.questions.take("y", give)
+    assert given == [Given("c", "once", "", "child")]
+    assert view.questions.current is None
