@@ -2,13 +2,14 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 from hermes.tools.limits import Limits
-from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
+from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox, likely_kind
 
 HINT = "The sandbox may have stopped this"
 
@@ -45,13 +46,12 @@ async def test_temporary_files_stay_for_the_session_and_go_with_it(machine: Mach
     assert list((machine.root / "temporary").iterdir()) == []
 
 
-async def test_slash_tmp_is_the_sessions_own_with_bubblewrap(machine: Machine, tmp_path: Path) -> None:
+async def test_slash_tmp_is_the_sessions_own_with_bubblewrap(machine: Machine) -> None:
     if machine.sandbox.kind != "bubblewrap":
         pytest.skip("only a view of its own can be another")
-    (tmp_path / "of-the-machine").touch()
-    assert (await machine.run(f"ls {tmp_path} || echo x > /tmp/mine; cat $TMPDIR/mine")).text.endswith(
-        "x\n[exit code 0]"
-    )
+    with tempfile.NamedTemporaryFile(dir="/tmp") as of_the_machine:
+        text = (await machine.run(f"cat {of_the_machine.name} || echo x > /tmp/mine; cat $TMPDIR/mine")).text
+    assert text.endswith("x\n[exit code 0]")
     assert not os.path.exists("/tmp/mine")  # noqa: S108, PTH110, ASYNC240 - that is the point
 
 
@@ -217,6 +217,7 @@ def test_the_sandbox_of_this_machine_is_found_once_and_really_works(bubblewrap: 
     found = find_sandbox(str(bubblewrap.parent), Path.home())
     assert (found.kind, found.why) == ("bubblewrap", "")
     assert find_sandbox(str(bubblewrap.parent), Path.home()) is found
+    assert likely_kind(str(bubblewrap.parent), Path.home()) == "bubblewrap"
 
 
 def test_a_bubblewrap_that_fails_is_not_trusted(tmp_path: Path) -> None:

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import shutil
-import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-_PLACES = (Path("/var/tmp"),)  # noqa: S108 - on disk, where /tmp often is memory
+_PLACES = (Path("/var/tmp"), Path("/tmp"))  # noqa: S108 - the first is on disk, where the second often is memory
 
 
 class TemporaryFolder:
@@ -22,10 +21,11 @@ class TemporaryFolder:
     def path(self) -> Path:
         """The folder."""
         if self._path is None or not self._path.is_dir():
-            place = self._place or next((place for place in _PLACES if os.access(place, os.W_OK | os.X_OK)), None)
-            place = (place or Path(tempfile.gettempdir())).resolve()
+            places = (self._place,) if self._place else _PLACES
+            place = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[-1]).resolve()
             _tidy(place)
-            self._path = Path(tempfile.mkdtemp(prefix=f"hermes-{os.getuid()}-{os.getpid()}-", dir=place))
+            self._path = place / f"hermes-{os.getuid()}-{os.getpid()}-{os.urandom(8).hex()}"
+            self._path.mkdir(mode=0o700)
             self._delete = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)
         return self._path
 
