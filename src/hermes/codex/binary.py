@@ -30,6 +30,14 @@ class Ran(msgspec.Struct, frozen=True):
     err: str
 
 
+class _Said(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Complaint(msgspec.Struct, frozen=True):
+    error: _Said
+
+
 def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
     """The program the settings name, else the one on PATH. What npm puts on PATH is a script; its program is better."""
     if configured:
@@ -113,7 +121,16 @@ async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str
 async def preflight(program: Path, environ: Mapping[str, str]) -> str:
     """What codex has against its configuration; empty when it accepts it."""
     ran = await run_once(program, ("app-server", "--strict-config", "--print-startup-config"), environ)
-    return "" if ran.code == 0 else plain(ran.err or ran.out).strip()
+    return "" if ran.code == 0 else _said(ran)
+
+
+def _said(ran: Ran) -> str:
+    """The sentence in what a failed run printed; it prints a good deal more."""
+    try:
+        return msgspec.json.decode(ran.out, type=_Complaint).error.message
+    except msgspec.DecodeError:
+        lines = plain(ran.err or ran.out).strip().splitlines()
+        return lines[0] if lines else f"it ended with code {ran.code}"
 
 
 def plain(text: str) -> str:

@@ -298,6 +298,3 @@ def decode(raw: msgspec.Raw, kind: type[T]) -> T | None:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError:
         return None
-
-
-Params = dict[str, Any]

@@ -24,7 +24,7 @@ from hermes.codex.projector import Projector
 from hermes.codex.session import CodexSession, Opening, Setup
 from hermes.codex.turn import Deadlines, Stage, TurnResult, Words
 from hermes.core.budget import BudgetSpent, request_tokens
-from hermes.core.ports import Approvals
+from hermes.core.ports import Approvals, Keeper, ToolContext
 from hermes.core.turn import Turn
 from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
@@ -55,6 +55,16 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ARGUMENTS
 
 
+class Company(msgspec.Struct, frozen=True):
+    """Whom a turn works with: who is asked, who judges, what is lent, and who keeps files as they were."""
+
+    approvals: Approvals
+    judge: Judge = nothing_to_say
+    lending: Lending | None = None
+    keeper: Keeper | None = None
+    lender: Lender | None = None
+
+
 class CodexEngine:
     """The codexes of all sessions of one process. `close` must be awaited at the end."""
 
@@ -69,12 +79,12 @@ class CodexEngine:
         *,
         judge: Judge = nothing_to_say,
         lending: Lending | None = None,
+        keeper: Keeper | None = None,
     ) -> "CodexRuntime":
         """Runs the next turn of a session. CodexGone when there is no codex program."""
         codex, lender = self._sessions.get(session) or self._make(session)
-        return CodexRuntime(
-            codex, approvals, judge=judge, lender=lender, lending=lending, max_steps=self._settings.max_steps
-        )
+        company = Company(approvals, judge, lending, keeper, lender)
+        return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
 
     def pid(self, session: str) -> int:
         """The top of a session's processes; 0 when it has none now."""
@@ -124,21 +134,9 @@ class CodexRuntime:
 
     name = "codex"
 
-    def __init__(
-        self,
-        codex: CodexSession,
-        approvals: Approvals,
-        *,
-        judge: Judge = nothing_to_say,
-        lender: Lender | None = None,
-        lending: Lending | None = None,
-        max_steps: int = 500,
-    ) -> None:
+    def __init__(self, codex: CodexSession, company: Company, *, max_steps: int = 500) -> None:
         self._codex = codex
-        self._approvals = approvals
-        self._judge = judge
-        self._lender = lender
-        self._lending = lending
+        self._with = company
         self._max_steps = max_steps
 
     async def run(self, turn: Turn) -> TurnEnded:
@@ -166,6 +164,9 @@ class CodexRuntime:
         )
         words = Words(tuple(item for message in said for item in _input(message)), f"hermes-{turn.id}")
         stage = self._stage(turn, before)
+        if self._with.keeper is not None:  # once and for all: codex does not wait for us before it changes something
+            context = ToolContext(f"codex-{turn.id}", turn.session, turn.cwd, lambda _: None, turn.id)
+            await self._with.keeper.keep(context, ())
         try:
             async with self._lent(turn):
                 result = await self._codex.run_turn(opening, words, stage)
@@ -176,7 +177,7 @@ class CodexRuntime:
         return result
 
     def _lent(self, turn: Turn) -> AbstractAsyncContextManager[None]:
-        return self._lender.during(turn.place, self._lending) if self._lender else nullcontext()
+        return self._with.lender.during(turn.place, self._with.lending) if self._with.lender else nullcontext()
 
     def _stage(self, turn: Turn, before: tuple[Message, ...]) -> Stage:
         steps = 0
@@ -197,7 +198,7 @@ class CodexRuntime:
             await turn.journal.record(row)
 
         def asking(projector: Projector) -> Asking:
-            return Asking(self._approvals, projector.items, turn.cwd, judge=self._judge)
+            return Asking(self._with.approvals, projector.items, turn.cwd, judge=self._with.judge)
 
         steers = _steers(turn)
         return Stage(

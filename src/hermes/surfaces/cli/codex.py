@@ -6,7 +6,7 @@ import sys
 
 from hermes.codex.switch import Place, disable, enable, status
 from hermes.settings.load import environment, find_home, load
-from hermes.surfaces.cli.codex_tools import serve_command
+from hermes.codex.serve import serve_command
 from hermes.surfaces.terminal.style import printable
 
 
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = find_home()
-    place = Place(home=home, settings=load(home=home), environ=environment(), tool_server=serve_command())
+    place = Place(home=home, settings=load(home=home), environ=environment(), tool_server=serve_command(environment()))
     if args.action == "status":
         lines = asyncio.run(status(place)).lines()
         print("\n".join(map(printable, lines)))

@@ -2,23 +2,21 @@
 
 import argparse
 import asyncio
-import shutil
-import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from hermes import __version__
+from hermes.app import build
+from hermes.app.agent import Agent
+from hermes.app.app import App
+from hermes.app.delegation import Delegation
+from hermes.app.toolbox import needs_of
 from hermes.codex.lend import lendable
-from hermes.codex.serve import Alone, Source, lent_by, serve
+from hermes.codex.serve import Alone, lent_by, serve
 from hermes.core.ports import Tool
 from hermes.settings.load import environment, find_home, load, load_secrets
-
-
-def serve_command() -> tuple[str, ...]:
-    """How this Hermes is started to serve tools: by its own program, wherever that is."""
-    beside = Path(sys.executable).with_name("hermes")
-    program = str(beside) if beside.is_file() else shutil.which("hermes", path=environment().get("PATH"))
-    return (program, "mcp", "serve-tools") if program else (sys.executable, "-m", "hermes", "mcp", "serve-tools")
+from hermes.tools import session_tools
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,32 +25,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
-        print("\n".join(sorted(lendable(_tools()))))
+        with _app() as app:
+            print("\n".join(sorted(lendable(_tools(app)))))
         return 0
-    asyncio.run(_serve())
+    lending = lent_by(environment())
+    if lending is not None:
+        asyncio.run(serve(lending, __version__))
+        return 0
+    with _app() as app:
+        policy = Agent(app, load_secrets(home=app.home)).policy
+        asyncio.run(serve(Alone(_tools(app), policy, Path.cwd()), __version__))
     return 0
 
 
-async def _serve() -> None:
-    source: Source = lent_by(environment()) or _alone()
-    await serve(source, __version__)
-
-
-def _alone() -> Alone:
-    from hermes.app.agent import Agent
-    from hermes.app import build
-
+def _app() -> AbstractContextManager[App]:
     home = find_home()
-    app = build(load(home=home), home)
-    agent = Agent(app, load_secrets(home=home))
-    return Alone(agent.tools(""), agent.policy(""), Path.cwd())
+    return build(load(home=home), home)
 
 
-def _tools() -> Mapping[str, Tool]:
+def _tools(app: App) -> Mapping[str, Tool]:
     """Every tool that a session with these settings has."""
-    from hermes.app import build
-    from hermes.app.agent import Agent
-
-    home = find_home()
-    with build(load(home=home), home) as app:
-        return Agent(app, load_secrets(home=home)).tools("")
+    delegation = Delegation(app, lambda: Agent(app, load_secrets(home=app.home)).service)
+    return session_tools(needs_of(app, load_secrets(home=app.home), extra=(delegation.delegate,)))

@@ -1,0 +1,107 @@
+"""One marked block in somebody else's TOML file. Everything outside it keeps every byte; the block can be replaced or
+taken out again without a trace.
+
+The block goes before the first table, because it has keys of its own that belong to no table, and everything after the
+first table's head belongs to some table. Where that is, a TOML parser says, not a look at brackets.
+"""
+
+import re
+import tomllib
+from typing import Any
+
+import msgspec
+
+from hermes.errors import SettingsError
+
+BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
+END = "# <<< hermes <<<"
+_UNCHANGED = "Nothing was changed."
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A file around its block. Both parts together are the file without it."""
+
+    above: str
+    below: str
+    block: str = ""
+
+
+def split(text: str, name: str = "config.toml") -> Parts:
+    """The file and its block. SettingsError for a file that is no TOML, or a block that was damaged by hand."""
+    starts = [
+        found.start() for found in re.finditer(rf"(?m)^{re.escape(BEGIN)}\r?$", text) if _complete(text, found.start())
+    ]
+    if not starts:
+        _parsed(text, name)
+        place = _first_table(text)
+        return Parts(text[:place], text[place:])
+    begin = starts[0]
+    ending = re.compile(rf"(?m)^{re.escape(END)}(\r?\n|\Z)").search(text, begin)
+    if len(starts) > 1 or ending is None:
+        raise SettingsError(
+            f"{name} has a block of Hermes that was changed by hand: its first or last line is missing or doubled.",
+            hint=f"{_UNCHANGED} Delete the lines between `# >>> hermes` and `# <<< hermes`, and try again.",
+        )
+    end = ending.end()
+    if not ending[1] and text[:begin].endswith("\n"):
+        begin -= 1  # the file did not end with a line end: the one before the block is ours
+    parts = Parts(text[:begin], text[end:], text[begin:end])
+    _parsed(parts.above + parts.below, name)
+    return parts
+
+
+def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
+    """The file with these lines as its block; without lines, without a block."""
+    if not lines:
+        return parts.above + parts.below
+    newline = "\r\n" if "\r\n" in parts.above + parts.below else "\n"
+    body = newline.join([BEGIN, *lines, END])
+    if parts.above and not parts.above.endswith("\n"):
+        text = f"{parts.above}\n{body}{parts.below}"
+    else:
+        text = f"{parts.above}{body}{newline}{parts.below}"
+    _parsed(text, name)
+    return text
+
+
+def data(parts: Parts) -> dict[str, Any]:
+    """What the file says without the block."""
+    return tomllib.loads(_readable(parts.above + parts.below))
+
+
+def _parsed(text: str, name: str) -> None:
+    try:
+        tomllib.loads(_readable(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{name} is not valid TOML: {error}", hint=f"{_UNCHANGED} Correct the file first."
+        ) from error
+
+
+def _readable(text: str) -> str:
+    return text.removeprefix("\ufeff")
+
+
+def _complete(text: str, place: int) -> bool:
+    """Whether a statement begins here: what is above is a whole document."""
+    try:
+        tomllib.loads(_readable(text[:place]))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _first_table(text: str) -> int:
+    """Where the first table begins, with the comment right above it; the end when there is none."""
+    for found in re.finditer(r"(?m)^[ \t]*\[", text):
+        if _complete(text, found.start()):
+            return _above_comments(text, found.start())
+    return len(text)
+
+
+def _above_comments(text: str, place: int) -> int:
+    lines = text[:place].splitlines(keepends=True)
+    start = place
+    while lines and lines[-1].lstrip().startswith("#"):
+        start -= len(lines.pop())
+    return start if _complete(text, start) else place

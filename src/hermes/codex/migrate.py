@@ -1,0 +1,216 @@
+"""Tells codex, in its config.toml, what Hermes' user has: MCP servers, Hermes' own tool server, where commands may
+write, and the plugins that are installed. All of it is one marked block (see `block`).
+
+What the user has written in the file wins: a server or key that is there already is not written again. What has no
+equivalent in codex is reported. No secret is written: codex is told the name of the variable.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex import block
+from hermes.codex.asking import OWN_SERVER
+from hermes.settings import atomic
+from hermes.settings.load import read_text
+from hermes.settings.sections import McpServer
+
+PERMISSIONS = ":workspace"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HIDDEN = re.compile(r"KEY|SECRET|TOKEN", re.IGNORECASE)  # names that codex keeps from its model's commands
+_BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What the block is to say."""
+
+    servers: Mapping[str, McpServer] = {}
+    tool_server: tuple[str, ...] = ()
+    """The command of Hermes' own tool server; empty for none."""
+    plugins: tuple[str, ...] = ()
+    """Installed plugins, as `name@marketplace`."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What would be written, and what could not be."""
+
+    path: Path
+    before: str | None
+    after: str
+    unmapped: tuple[str, ...] = ()
+    """What has no equivalent, or gives way to what the file says, one sentence each."""
+
+    @property
+    def diff(self) -> str:
+        """The change, as a unified diff; empty when there is none."""
+        old, new = (self.before or "").splitlines(), self.after.splitlines()
+        return "\n".join(difflib.unified_diff(old, new, "config.toml", "config.toml (new)", lineterm=""))
+
+
+def plan(path: Path, wanted: Wanted) -> Plan:
+    """Works out the new file. Writes nothing. SettingsError when the file can't be changed safely."""
+    before = read_text(path)
+    parts = block.split(before or "", path.name)
+    writer = _Writer(block.data(parts))
+    lines = list(writer.lines(wanted))
+    return Plan(path, before, block.join(parts, lines, path.name), tuple(writer.unmapped))
+
+
+def plan_removal(path: Path) -> Plan:
+    """The file without the block."""
+    before = read_text(path)
+    return Plan(path, before, block.join(block.split(before or "", path.name), [], path.name))
+
+
+def write(planned: Plan) -> bool:
+    """Makes it so, in one step. False when there is nothing to do, or when the file has changed since the plan."""
+    if planned.after == (planned.before or ""):
+        return False
+    planned.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with atomic.locked(planned.path) as target:
+        if read_text(target) != planned.before:
+            return False
+        atomic.replace(target, planned.after)
+    return True
+
+
+class _Writer:
+    """Writes the block's lines, around what the user has in the file."""
+
+    def __init__(self, there: Mapping[str, Any]) -> None:
+        self._there = there
+        self.unmapped: list[str] = []
+
+    def lines(self, wanted: Wanted) -> Iterator[str]:
+        yield from self._permissions()
+        yield from self._servers(wanted)
+        plugins = self._there.get("plugins")
+        known = plugins if isinstance(plugins, Mapping) else {}
+        for name in sorted(set(wanted.plugins) - set(known)):
+            yield from _table(("plugins", name), {"enabled": True})
+
+    def _permissions(self) -> Iterator[str]:
+        kept = next((key for key in ("default_permissions", "sandbox_mode") if key in self._there), "")
+        if kept:
+            self.unmapped.append(f"{kept} stays as it is in your config.toml.")
+        else:
+            yield f"default_permissions = {_value(PERMISSIONS)}"
+
+    def _servers(self, wanted: Wanted) -> Iterator[str]:
+        found = self._there.get("mcp_servers")
+        known = found if isinstance(found, Mapping) else {}
+        for name, server in wanted.servers.items():
+            if name in known or name == OWN_SERVER:
+                why = (
+                    "is in your config.toml already, and stays as it is there"
+                    if name in known
+                    else "is Hermes' own name"
+                )
+                self.unmapped.append(f"mcp_servers.{name} {why}.")
+                continue
+            yield from self._server(name, server)
+        if wanted.tool_server and OWN_SERVER not in known:
+            command, *arguments = wanted.tool_server
+            own = {"command": command, "args": arguments, "default_tools_approval_mode": "approve"}
+            yield from _table(("mcp_servers", OWN_SERVER), own)
+
+    def _server(self, name: str, server: McpServer) -> Iterator[str]:
+        keys: dict[str, Any] = (
+            {"url": server.url} if server.url else {"command": server.command, "args": list(server.args)}
+        )
+        if server.url:
+            keys |= self._headers(name, server.headers)
+        else:
+            keys |= {"cwd": server.cwd} if server.cwd else {}
+            keys |= self._environment(name, server.env)
+        keys |= {"tool_timeout_sec": server.timeout, "startup_timeout_sec": server.connect_timeout}
+        keys |= {"enabled": server.enabled}
+        keys |= self._tools(name, server)
+        self._without_equivalent(name, server)
+        yield from _table(("mcp_servers", name), keys)
+
+    def _environment(self, name: str, env: Mapping[str, str]) -> dict[str, Any]:
+        plain: dict[str, str] = {}
+        handed: list[str] = []
+        for key, value in env.items():
+            if "${" not in value:
+                plain[key] = value
+            elif value == f"${{{key}}}" and _HIDDEN.search(key):
+                handed.append(key)
+            else:
+                self._secret(f"mcp_servers.{name}.env.{key}")
+        return ({"env": plain} if plain else {}) | ({"env_vars": sorted(handed)} if handed else {})
+
+    def _headers(self, name: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        plain: dict[str, str] = {}
+        named: dict[str, str] = {}
+        keys: dict[str, Any] = {}
+        for key, value in headers.items():
+            bearer, whole = _BEARER.fullmatch(value), _REFERENCE.fullmatch(value)
+            if "${" not in value:
+                plain[key] = value
+            elif bearer and key.lower() == "authorization" and _HIDDEN.search(bearer[1]):
+                keys["bearer_token_env_var"] = bearer[1]
+            elif whole and _HIDDEN.search(whole[1]):
+                named[key] = whole[1]
+            else:
+                self._secret(f"mcp_servers.{name}.headers.{key}")
+        return keys | ({"http_headers": plain} if plain else {}) | ({"env_http_headers": named} if named else {})
+
+    def _tools(self, name: str, server: McpServer) -> dict[str, Any]:
+        chosen = (
+            ("include", "enabled_tools", server.tools.include),
+            ("exclude", "disabled_tools", server.tools.exclude),
+        )
+        keys: dict[str, Any] = {}
+        for ours, theirs, names in chosen:
+            if any(set("*?[") & set(pattern) for pattern in names):
+                self.unmapped.append(f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not know.")
+            elif names:
+                keys[theirs] = list(names)
+        return keys
+
+    def _without_equivalent(self, name: str, server: McpServer) -> None:
+        default = McpServer()
+        for key in ("idle_timeout", "trusted"):
+            if getattr(server, key) != getattr(default, key):
+                self.unmapped.append(f"mcp_servers.{name}.{key} has no equivalent in codex.")
+
+    def _secret(self, where: str) -> None:
+        self.unmapped.append(
+            f"{where} uses a secret in a way that codex can't be told by name; its server may not work there."
+        )
+
+
+def _table(path: Iterable[str], keys: Mapping[str, Any]) -> Iterator[str]:
+    yield f"[{'.'.join(map(_key, path))}]"
+    yield from (f"{_key(key)} = {_value(value)}" for key, value in keys.items())
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    """A value in TOML."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(int(value)) if float(value).is_integer() else repr(float(value))
+        case str():
+            return _string(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+        case _:
+            return "[" + ", ".join(map(_value, value)) + "]"
+
+
+def _string(text: str) -> str:
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in plain) + '"'

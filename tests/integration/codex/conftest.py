@@ -1,0 +1,214 @@
+"""What the tests of the codex engine share: the real program against a fake model service, a codex whose part the test
+plays, and sessions of Hermes on top of either."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.app import build
+from hermes.app.app import App
+from hermes.app.approvals import Desk
+from hermes.app.runner import Workshop
+from hermes.app.service import SessionService
+from hermes.codex.asking import Judge, nothing_to_say
+from hermes.codex.lend import Lending
+from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
+from hermes.core.budget import Budget
+from hermes.core.ports import Approvals
+from hermes.core.runtime import Runtime
+from hermes.events import Bus
+from hermes.schema.event import Event
+from hermes.schema.events import SessionCreated, SessionPrompted
+from hermes.settings import Home, Settings
+from hermes.settings.sections import Codex
+from hermes.testing.codex_peer import CodexPeer
+from hermes.testing.codex_program import NoCodex, installed_codex
+
+CONFIG = """\
+model = "gpt-5.5"
+model_provider = "fake"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
+[analytics]
+enabled = false
+[features]
+plugins = false
+[model_providers.fake]
+name = "Fake"
+base_url = "{url}"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+"""
+
+
+class Bench:
+    """Sessions of Hermes that codex runs."""
+
+    def __init__(self, app: App, engine: CodexEngine, cwd: Path) -> None:
+        self.app = app
+        self.engine = engine
+        self.cwd = cwd
+        self.desk = Desk()
+        self.judge: Judge = nothing_to_say
+        self.lending: Callable[[Approvals], Lending] | None = None
+        self.native: Callable[[str, Approvals], Runtime] | None = None
+        self.budget: Callable[[str], Budget] = lambda _: Budget()
+        self.published: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self.prompt = ("You are Hermes.", "Memory: the user likes tea.")
+        app.bus.subscribe("**", self.published.put_nowait)
+        shop = Workshop(
+            store=app.store,
+            ids=app.ids,
+            desk=self.desk,
+            runtime=self._runtime,
+            prompt=self._prompted,
+            budget=lambda session: self.budget(session),
+            publish=app.publish,
+            snapshot=app.snapshot,
+            title=lambda *_: None,
+            show=self._show,
+            finish=self._finish,
+        )
+        self.service = SessionService(app, shop)
+
+    async def _prompted(self, session: str, cwd: Path) -> SessionPrompted:
+        return SessionPrompted(system=self.prompt)
+
+    async def _finish(self, turn: str, folder: Path) -> None:
+        pass
+
+    def begin(self) -> str:
+        """A new session."""
+        return self.app.begin(SessionCreated(surface="test", cwd=str(self.cwd))).session
+
+    async def say(self, session: str, text: str) -> Any:
+        """Says something and waits until it is answered. Returns how the turn ended."""
+        await self.service.submit(session, text)
+        return await asyncio.wait_for(self.service.idle(session), 60)
+
+    async def see(self, topic: str, **fields: Any) -> Mapping[str, Any]:
+        """The next published event of this kind."""
+        async with asyncio.timeout(40):
+            while True:
+                event = await self.published.get()
+                if event["type"] == topic and all(event.get(name) == value for name, value in fields.items()):
+                    return event
+
+    def events(self, session: str, *kinds: type[Event]) -> list[Any]:
+        """The session's rows, of these kinds."""
+        rows = [row.event for row in self.app.store.log.every_event(session)]
+        return [event for event in rows if not kinds or isinstance(event, kinds)]
+
+    def _runtime(self, session: str, approvals: Approvals) -> Runtime:
+        if self.native is not None:
+            return self.native(session, approvals)
+        lending = self.lending(approvals) if self.lending else None
+        return self.engine.runtime(session, approvals, judge=lambda *asked: self.judge(*asked), lending=lending)
+
+    def _show(self, session: str, turn: str, event: Event) -> None:
+        import msgspec
+
+        self.app.bus.publish(event.topic, msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn})
+
+
+@asynccontextmanager
+async def bench(folder: Path, engine: CodexEngine, cwd: Path) -> AsyncIterator[Bench]:
+    with build(Settings(), Home(folder / "hermes"), bus=Bus()) as app:
+        made = Bench(app, engine, cwd)
+        try:
+            yield made
+        finally:
+            await made.service.close()
+            await engine.close()
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The real codex."""
+    try:
+        return installed_codex()
+    except NoCodex as why:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(why))
+
+
+class Real:
+    """Makes benches with the real codex, in one home and one working directory."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.folder = folder
+        self.program = program
+        self.home = folder / "codex-home"
+        self.cwd = folder / "work"
+        self.codex = Codex(binary=str(program), home=str(self.home))
+        self.lend_command: tuple[str, ...] = ()
+        self.secrets: dict[str, str] = {}
+        self.environ = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        for made in (self.home, self.cwd, folder / "tmp"):
+            made.mkdir()
+        self.environ["TMPDIR"] = str(folder / "tmp")
+
+    def configure(self, url: str, extra: str = "") -> None:
+        """Writes codex's own settings."""
+        (self.home / "config.toml").write_text(extra + CONFIG.format(url=url))
+
+    def engine(self) -> CodexEngine:
+        return CodexEngine(
+            EngineSettings(
+                codex=self.codex,
+                environ=self.environ,
+                secrets=self.secrets,
+                run_folder=self.folder / "run",
+                lend_command=self.lend_command,
+                arguments=ARGUMENTS,
+            )
+        )
+
+    @asynccontextmanager
+    async def bench(self, url: str, extra: str = "") -> AsyncIterator[Bench]:
+        self.configure(url, extra)
+        async with bench(self.folder, self.engine(), self.cwd) as made:
+            yield made
+
+
+@pytest.fixture
+def real(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Real:
+    return Real(tmp_path_factory.mktemp("codex"), program)
+
+
+class Played:
+    """Makes benches with a codex whose part the test plays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.codex = Codex()
+
+    @asynccontextmanager
+    async def bench(self, **peer: Any) -> AsyncIterator[tuple[Bench, CodexPeer]]:
+        async with CodexPeer(self.folder, **peer) as codex:
+            settings = EngineSettings(
+                codex=Codex(binary=str(codex.program), **{f: getattr(self.codex, f) for f in _TIMES}),
+                environ=dict(os.environ),
+                run_folder=self.folder / "run",
+                arguments=codex.arguments,
+            )
+            async with bench(self.folder, CodexEngine(settings), self.folder) as made:
+                yield made, codex
+
+
+_TIMES = ("startup_timeout", "progress_timeout", "tool_silence_timeout", "turn_timeout", "idle_timeout")
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Played:
+    return Played(tmp_path)
