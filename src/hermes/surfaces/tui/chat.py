@@ -29,7 +29,7 @@ def chat(question: Question) -> int:
         with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
             # The prompt is there before what draws it is loaded; what is typed meanwhile is not lost.
             print(style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "", end="", flush=True)
-            from hermes.surfaces.tui.conversation import converse
+            from hermes.surfaces.tui.stage import converse
 
             return converse(app, session, question, is_live=is_live)
 

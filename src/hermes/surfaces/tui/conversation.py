@@ -9,93 +9,32 @@ import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
 from hermes.schema.messages import Image
-from hermes.settings.load import environment, load_secrets
+from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved
 from hermes.surfaces.terminal.question import Approvals, Question, nearest
-from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED, listen_for_end
-from hermes.surfaces.terminal.watching import watched
+from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.tui.attachments import attach
-from hermes.surfaces.tui.foot import Foot
+from hermes.surfaces.tui.foot import Foot, foot_of
 from hermes.surfaces.tui.recall import follow_elsewhere, recall
 from hermes.surfaces.tui.relay import Relay
-from hermes.surfaces.tui.screen import PlainScreen, Screen
+from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
 from hermes.surfaces.tui.typed import Typed
 from hermes.surfaces.tui.view import ChatView
 
-if TYPE_CHECKING:
-    from hermes.surfaces.tui.live import LiveScreen
-    from hermes.tools.sandbox.fence import Sandbox
-
 _TICK = 0.1  # seconds between two pictures of what goes on
-_HUNG_UP = 128 + signal.SIGHUP
+HUNG_UP = 128 + signal.SIGHUP
 _ENDING = 5.0  # seconds for a turn that is over to be written down
 _LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
-
-
-def converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
-    """The whole conversation. Returns the exit code."""
-    return asyncio.run(_converse(app, session, question, is_live=is_live))
-
-
-async def _converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
-    agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
-    live = _live_screen(app, session) if is_live else None
-    screen = live or PlainScreen()
-    chat = Chat(app, agent, screen, session, question)
-    screen.on_interrupt = chat.interrupt
-    if live is not None:
-        live.on_gone = lambda: chat.end(_HUNG_UP)
-    async with screen:
-        if is_live:  # a key there; this is for a signal that somebody sends
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
-        listen_for_end(chat.end)
-        with watched(chat.see):
-            if question.resume:
-                await chat.go_on()
-            if live is not None and live.recover():
-                chat.view.say("What you typed last and did not send is back.")
-            screen.settle()
-            warming = asyncio.ensure_future(_warm(chat))  # while the person types
-            await chat.talk()
-            warming.cancel()
-            await asyncio.wait({warming})
-            await chat.agent.model.close()
-    chat.say_goodbye()
-    return chat.code
-
-
-async def _warm(chat: "Chat") -> None:
-    """What can wait until the prompt is there."""
-    chat.refresh()
-    sandbox = await asyncio.to_thread(_sandbox)
-    chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
-    if sandbox.kind == "none":
-        chat.view.say(f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True)
-    chat.view.tick()
-    await chat.agent.model.warm()
-
-
-def _sandbox() -> "Sandbox":
-    from hermes.tools.sandbox import find_sandbox
-
-    return find_sandbox(environment().get("PATH", ""), Path.home())
-
-
-def _live_screen(app: App, session: str) -> "LiveScreen":
-    from hermes.surfaces.tui.entry import Entry
-    from hermes.surfaces.tui.live import LiveScreen
-
-    return LiveScreen(Entry(app.home, folder_of(app, session)))
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -200,7 +139,7 @@ class Chat:
     def end(self, code: int) -> None:
         """SIGTERM: leaves; what runs is interrupted and saved. The terminal is gone: what runs goes on to its end."""
         self.code = code
-        if code == _HUNG_UP:
+        if code == HUNG_UP:
             self._gone = True
             self.screen.leave()
         else:
@@ -330,7 +269,7 @@ class Chat:
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed; to end the turn in
                 # order would answer it.
-                os._exit(self.code or _HUNG_UP)
+                os._exit(self.code or HUNG_UP)
         await following
         self._following = None
 
@@ -345,22 +284,3 @@ class Chat:
         if self._following is not None and not elsewhere:
             self._interrupts.press()
         self.screen.leave()
-
-
-def foot_of(chat: Chat, before: Foot) -> Foot:
-    """The status line of the session and model of now."""
-    from hermes.providers.catalogue import UNKNOWN, facts_of
-
-    settings = chat.app.settings
-    model = chat.agent.describe()
-    custom = settings.custom_providers.get(model.provider)
-    facts = facts_of(model.name, custom.models if custom else None)
-    rows = chat.app.store.sessions.usage(session=chat.session)
-    return Foot(
-        model=model.name or model.provider,
-        window=0 if facts is UNKNOWN else facts.window,
-        context=before.context,
-        cost=sum(row.cost_usd for row in rows),
-        mode=chat.approvals,
-        sandbox=before.sandbox,
-    )

@@ -1,11 +1,14 @@
 """The status line below the input: which model, how full its window is, what the session cost, what is allowed."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hermes.surfaces.terminal.text import cut, money, width
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import Chat
 
 
 class Foot(msgspec.Struct):
@@ -56,3 +59,22 @@ def short(number: int) -> str:
     if number < 1_000:
         return str(number)
     return f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def foot_of(chat: "Chat", before: Foot) -> Foot:
+    """The status line of the session and model of now."""
+    from hermes.providers.catalogue import UNKNOWN, facts_of
+
+    settings = chat.app.settings
+    model = chat.agent.describe()
+    custom = settings.custom_providers.get(model.provider)
+    facts = facts_of(model.name, custom.models if custom else None)
+    rows = chat.app.store.sessions.usage(session=chat.session)
+    return Foot(
+        model=model.name or model.provider,
+        window=0 if facts is UNKNOWN else facts.window,
+        context=before.context,
+        cost=sum(row.cost_usd for row in rows),
+        mode=chat.approvals,
+        sandbox=before.sandbox,
+    )

@@ -40,6 +40,7 @@ class ChatView:
         self._streamed = False  # something of this reply came in pieces
         self._writes = False  # ... and more of it is expected
         self._below_call = False
+        self._answered_all = False  # the last reply asked for no calls: the turn is about to end
         self._thought = ""
         self._doing = ""
         self._waiting: dict[int, str] = {}
@@ -75,6 +76,7 @@ class ChatView:
             for row in self._cards.done(event, self._screen.columns - 1):
                 self._row(row)
             self._below_call = True
+        self._answered_all = False
         self._cards.see(event)
         self.questions.see(event)
         self.foot.see(event)
@@ -112,6 +114,7 @@ class ChatView:
                     self._begin_reply()
                     self._screen.write(event["text"])
                 self._finish_reply()
+                self._answered_all = not event.get("tool_calls")
             case "agent.reasoning.delta":
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
@@ -169,7 +172,7 @@ class ChatView:
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
         if self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
-        elif not self._writes:
+        elif not self._writes and not self._answered_all:
             passed = f" {duration(now - self._began)}" if now - self._began >= 1 else ""
             doing = cut(self._doing or "thinking", columns - 3 - len(passed))
             yield ((f"{spinner} ", CYAN), (doing, ""), (passed, DIM))

@@ -232,3 +232,11 @@ async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
     assert await view.questions.take("y", give)
     assert given == [Given("c", "once", "", "child")]
     assert view.questions.current is None
+
+
+def test_nothing_seems_to_go_on_between_the_answer_and_the_end_of_the_turn() -> None:
+    assert viewed(STARTED, DELTA, event("message.assistant", text="half a wo")).now == []
+    asked = event("message.assistant", text="x", tool_calls=[{"id": "c", "name": "t", "arguments": "{}"}])
+    assert viewed(STARTED, DELTA, asked).now == ["… thinking 4.0 s"]
+    nudged = event("reply.rejected", reason="empty")
+    assert viewed(STARTED, event("message.assistant", text=""), nudged).now == ["… thinking 4.0 s"]
