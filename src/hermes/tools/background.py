@@ -100,7 +100,7 @@ class Processes:
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
         if len(alive) >= _AT_ONCE:
             raise ToolFailed(f"{_AT_ONCE} processes run already.", hint=f"Kill one first: {', '.join(alive)}.")
-        running = self._commands.start(command, folder, context, takes_input=True)
+        running = await self._commands.begin(command, folder, context, takes_input=True)
         entry = Background(f"p{next(self._numbers)}", running, self._output.capture("process"))
         self._all[entry.id] = entry
         self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))

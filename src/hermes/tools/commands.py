@@ -19,6 +19,7 @@ from hermes.tools.sandbox.temporary import TemporaryFolder
 from hermes.tools.warden import Warden
 
 _MAX_COMMAND = 100_000
+_ATTEMPTS = 5
 _SHELLS = (Path("/bin/bash"), Path("/usr/bin/bash"), Path("/usr/local/bin/bash"), Path("/bin/sh"))
 
 
@@ -66,6 +67,32 @@ class Commands:
     def _user_home(self) -> Path:
         home = self._around.environment.get("HOME", "")
         return Path(os.path.realpath(home)) if home.startswith("/") else Path("/nonexistent")
+
+    async def begin(self, command: str, folder: Path, context: ToolContext, *, takes_input: bool = False) -> Running:
+        """Starts a command and waits until it really runs.
+
+        A sandbox can fail to be made when what it was to cover is just being deleted: then it is made once more.
+        """
+        words = ""
+        for _ in range(_ATTEMPTS):
+            running = self.start(command, folder, context, takes_input=takes_input)
+            began = False
+            try:
+                began = await running.job.began()
+            finally:
+                if not began:
+                    words = await self._give_up(running)
+            if began:
+                return running
+        raise ToolFailed(f"The sandbox could not be made: {words}.", hint="Nothing was run.")
+
+    async def _give_up(self, running: Running) -> str:
+        """Clears up what did not begin; returns its last words."""
+        said: list[bytes] = []
+        await running.job.stop(0)
+        running.job.drain(said.append)
+        self.finish(running)
+        return b"".join(said).decode(errors="replace").strip()[:500]
 
     def start(self, command: str, folder: Path, context: ToolContext, *, takes_input: bool = False) -> Running:
         """Starts a command as far as the call may reach."""

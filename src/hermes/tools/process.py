@@ -60,9 +60,11 @@ class Job:
             stdin, self.input = os.pipe()
         confined = fence.reach != "machine" and sandbox.kind != "none"
         alone = confined and sandbox.kind == "bubblewrap"
+        start = script(order, told, self.mark, alone=alone, confined=confined)
+        self._said = b""
         try:
             launch = Launch(
-                [str(order.shell), "-c", script(order, told, self.mark, alone=alone, confined=confined)],
+                [str(order.shell), "-c", start, str(order.shell), order.command],
                 order.folder,
                 {**order.environment, MARK_NAME: str(self.mark)},
                 stdin,
@@ -96,6 +98,18 @@ class Job:
         self._stop_attending = attend(started, fence, lambda pid: self.mark in marks_of(pid))
         return started
 
+    async def began(self) -> bool:
+        """Waits until the command itself runs; False when the sandbox could not be made, and nothing was run."""
+        loop = asyncio.get_running_loop()
+        heard = asyncio.Event()
+        loop.add_reader(self._told_pipe, heard.set)
+        try:
+            await heard.wait()
+        finally:
+            loop.remove_reader(self._told_pipe)
+        self._said = os.read(self._told_pipe, 65536)
+        return bool(self._said)
+
     async def wait(self, seconds: float | None, on_output: Callable[[bytes], None]) -> int | None:
         """Waits for the command itself and hands on its output; returns its exit code, or None when time is up or it
         used too much, which `problem` tells."""
@@ -123,11 +137,10 @@ class Job:
 
     def told(self) -> Told:
         """What the command said when it ended: the folder it was in, and what it left running."""
-        try:
-            lines = os.read(self._told_pipe, 65536).split(b"\n")
-        except BlockingIOError:
-            return Told(None, [])
-        folder = os.fsdecode(lines[0])
+        with contextlib.suppress(BlockingIOError):
+            self._said += os.read(self._told_pipe, 65536)
+        lines = self._said.split(b"\n")[1:]  # the first says that it began
+        folder = os.fsdecode(lines[0]) if lines else ""
         return Told(Path(folder) if folder.startswith("/") else None, list(_left(lines[1:])))
 
     async def stop(self, grace: float) -> list[str]:
@@ -238,8 +251,8 @@ class Job:
 
 
 def script(order: Order, told: int, mark: int, *, alone: bool, confined: bool) -> str:
-    """The command, after what marks it, what bounds it, and what makes it tell about its end. `alone` in a process
-    namespace, everything it can see is its own; else the machine's other tasks count too where the kernel counts."""
+    """What runs the command, its first argument, after it was marked and bounded: it tells that it begins, and about
+    its end. `alone` in a process namespace, everything it can see is its own; else other tasks count too."""
     bash = order.shell.name == "bash"
     limits = f"ulimit -S -{'x' if bash else 'w'} {mark} 2>/dev/null"
     if confined and os.geteuid() != 0:  # the kernel does not count root's
@@ -250,7 +263,7 @@ def script(order: Order, told: int, mark: int, *, alone: bool, confined: bool) -
     )
     own = '[ "${BASHPID-$$}" = $$ ]'  # not from a part of it in the background
     tell = f"{own} && {{ pwd -P; {f'echo $$; {left}; ' if alone else ''}}}"
-    return f"{limits}; trap '{{ {tell}; }} 2>/dev/null >/dev/fd/{told}' EXIT; {order.command}"
+    return f"{limits}; echo >/dev/fd/{told}; trap '{{ {tell}; }} 2>/dev/null >/dev/fd/{told}' EXIT; eval \"shift; $1\""
 
 
 def _left(lines: list[bytes]) -> Iterator[str]:

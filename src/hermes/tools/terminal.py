@@ -83,7 +83,7 @@ class Terminal:
             return await self.processes.begin(command, folder, context)
         capture = self._output.capture("terminal")
         live = Live(context.show)
-        running = self._commands.start(command, folder, context)
+        running = await self._commands.begin(command, folder, context)
         job = running.job
 
         def take(chunk: bytes) -> None:

@@ -109,6 +109,7 @@ class Machine:
     def __init__(self, root: Path, sandbox: Sandbox, limits: Limits) -> None:
         self.root = root = root.resolve()
         self.sandbox = sandbox
+        self.session = f"session of {root}"
         self.workspace = root / "workspace"
         self.outside = root / "outside"
         self.home = self.outside / "home"
@@ -137,7 +138,7 @@ class Machine:
 
     def carrying(self) -> list[int]:
         """The processes of this session's commands."""
-        wanted = new_mark("s1") >> 24
+        wanted = new_mark(self.session) >> 24
         return [pid for pid in processes() if any(mark >> 24 == wanted for mark in marks_of(pid))]
 
     def _fill(self) -> None:
@@ -185,7 +186,7 @@ class Machine:
         return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, self.context(reach))
 
     def context(self, reach: Reach = "workspace") -> ToolContext:
-        return ToolContext("c1", "s1", self.workspace, self._show, reach=reach)
+        return ToolContext("c1", self.session, self.workspace, self._show, reach=reach)
 
     async def process_tool(self, action: str, id: str = "", **more: object) -> ToolResult:  # noqa: A002 - the tool's
         return await self.terminal.processes.process.run({"action": action, "id": id, **more}, self.context())

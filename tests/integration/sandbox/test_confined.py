@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
+from hermes.errors import ToolFailed
 from hermes.tools.limits import Limits
 from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox, likely_kind
 
@@ -232,3 +233,21 @@ def test_a_bubblewrap_that_fails_is_not_trusted(tmp_path: Path) -> None:
     program.chmod(0o777)
     assert find_bubblewrap(str(tmp_path), Path("/nonexistent")) is None
     assert find_bubblewrap("relative", tmp_path) is None
+
+
+async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(place: Path, bubblewrap: Path) -> None:
+    """What it was to cover may be gone by then: it is tried again, and then given up."""
+    fails = place / "bwrap"
+    enough = f"[ $(wc -l < {place}/tries) -gt $(cat {place}/most) ]"
+    fails.write_text(f'#!/bin/sh\necho >> {place}/tries\n{enough} && exec {bubblewrap} "$@"\necho no; exit 1\n')
+    fails.chmod(0o755)
+    (place / "most").write_text("2")
+    machine = Machine(place, make_sandbox("bubblewrap", fails), Limits())
+    try:
+        assert (await machine.run("echo once >> ran; cat ran")).text == "once\n[exit code 0]"
+        (place / "most").write_text("1000")
+        with pytest.raises(ToolFailed, match="The sandbox could not be made: no"):
+            await machine.run("echo again >> ran")
+        assert (machine.workspace / "ran").read_text() == "once\n"
+    finally:
+        await machine.close()

@@ -47,13 +47,13 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 async def test_a_command_that_hangs_ends_when_its_time_is_up(machine: Machine) -> None:
     result = await machine.run("sleep 600", timeout=1)
     assert "stopped: it ran longer than 1 s" in result.text
-    assert carrying("s1") == []
+    assert machine.carrying() == []
 
 
 async def test_a_command_that_ignores_every_signal_ends(machine: Machine) -> None:
     stubborn = "trap '' TERM HUP INT; bash -c 'trap \"\" TERM; while :; do :; done' & while :; do :; done"
     assert not (await machine.run(stubborn, timeout=1)).ok
-    assert carrying("s1") == []
+    assert machine.carrying() == []
 
 
 async def test_a_command_can_say_goodbye(machine: Machine) -> None:
@@ -68,7 +68,7 @@ async def test_a_daemon_is_named_and_ends(machine: Machine, start: str) -> None:
     command = start.format(f"{sys.executable} daemon.py up")
     result = await machine.run(f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30)
     assert "exit code 0; stopped what it left running: python" in result.text
-    assert carrying("s1") == []
+    assert machine.carrying() == []
 
 
 async def test_an_interrupt_is_done_within_200_ms(machine: Machine) -> None:
@@ -83,7 +83,7 @@ async def test_an_interrupt_is_done_within_200_ms(machine: Machine) -> None:
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, 20)
         took.append(time.monotonic() - began)
-        assert carrying("s1") == []
+        assert machine.carrying() == []
     assert min(took) < 0.2
 
 
@@ -125,7 +125,7 @@ async def test_a_fork_bomb_is_stopped(place: Path, sandbox: Sandbox) -> None:
         result = await machine.run(bomb, timeout=60)
         assert not result.ok
         assert "stopped: it had started more than 100 processes" in result.text or "fork" in result.text
-        assert carrying("s1") == []
+        assert machine.carrying() == []
     finally:
         await machine.close()
 
@@ -139,7 +139,7 @@ async def test_a_bomb_that_doubles_is_stopped(place: Path, sandbox: Sandbox) -> 
         bomb = "b() { [ $1 -lt 10 ] && { b $(($1+1)) & b $(($1+1)) & }; sleep 300; }; b 0"
         result = await machine.run(bomb, timeout=60)
         assert not result.ok
-        assert carrying("s1") == []
+        assert machine.carrying() == []
     finally:
         await machine.close()
 
@@ -175,7 +175,7 @@ VICTIM = """
     async def main(place, kind, program):
         sandbox = NoSandbox("a test") if kind == "none" else make_sandbox(kind, Path(program))
         machine = Machine(place, sandbox, Limits())
-        context = ToolContext("c1", "victim", machine.workspace, lambda text: print("up", flush=True))
+        context = ToolContext("c1", f"victim of {place}", machine.workspace, lambda text: print("up", flush=True))
         hidden = "(setsid env -i sleep 611 </dev/null >/dev/null 2>&1 &)"
         await machine.terminal.terminal.run({"command": f"{hidden}; trap '' HUP TERM; echo up; sleep 612"}, context)
 
@@ -208,9 +208,9 @@ def gone(session: str, seconds: float = 10) -> bool:
 def test_commands_end_when_hermes_is_killed(place: Path, sandbox: Sandbox, bubblewrap: Path) -> None:
     victim = start_victim(place, sandbox, bubblewrap)
     with victim:
-        assert carrying("victim")
+        assert carrying(f"victim of {place}")
         victim.kill()
-    assert gone("victim")
+    assert gone(f"victim of {place}")
     end_decoys(place)
 
 
@@ -224,10 +224,10 @@ def test_leftovers_of_a_killed_hermes_are_ended_later(place: Path, bubblewrap: P
         for pid in wardens.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         victim.kill()
-    assert len(carrying("victim")) >= 2
+    assert len(carrying(f"victim of {place}")) >= 2
     assert end_leftovers("another") == []
-    assert sorted(set(end_leftovers("victim"))) in (["bash", "sleep"], ["sleep"])
-    assert carrying("victim") == []
+    assert sorted(set(end_leftovers(f"victim of {place}"))) in (["bash", "sleep"], ["sleep"])
+    assert carrying(f"victim of {place}") == []
     end_decoys(place)
 
 
