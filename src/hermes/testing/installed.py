@@ -148,6 +148,17 @@ class Terminal:
         assert self._process is not None, "the terminal was not entered"  # noqa: S101
         self._process.kill()
 
+    @property
+    def pid(self) -> int:
+        """The process."""
+        assert self._process is not None, "the terminal was not entered"  # noqa: S101
+        return self._process.pid
+
+    async def changed(self) -> None:
+        """Waits until it has written more."""
+        self._changed.clear()
+        await asyncio.wait_for(self._changed.wait(), _PATIENCE)
+
     async def until(self, holds: Callable[[str], bool]) -> str:
         """Waits until that holds of what a person sees; what that is."""
 

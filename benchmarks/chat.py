@@ -1,0 +1,125 @@
+"""The chat at a real pseudo-terminal: CPU until its first prompt, and how long a token takes to the screen.
+
+A small server of our own notes when it sends each token; the token is seen when the terminal's other side reads it.
+"""
+
+import asyncio
+import json
+import os
+import pty
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hermes.testing.installed import InstalledHermes, Terminal, executable
+
+TOKENS = 400
+INTERVAL = 0.015  # seconds
+STARTS = 7
+BARS = {"cpu until the prompt": 150.0, "token to the screen, p50": 8.0, "token to the screen, p95": 16.0}
+KINDS = {"prose": ("", " "), "code": ("```python\n", " = 1\n")}
+
+_SEEN = re.compile(rb"q(\d{3})z")
+
+
+class Paced:
+    """Answers every request with tokens at a steady pace, and remembers when each was sent."""
+
+    def __init__(self, kind: str) -> None:
+        self._before, self._behind = KINDS[kind]
+        self.sent: dict[int, float] = {}
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request, one stream."""
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            found = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            await reader.readexactly(int(found[1]) if found else 0)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                + _delta({"content": self._before})
+            )
+            for number in range(TOKENS):
+                self.sent[number] = time.perf_counter()
+                writer.write(_delta({"content": f"q{number:03d}z{self._behind}"}))
+                await writer.drain()
+                await asyncio.sleep(INTERVAL)
+            writer.write(_delta({}, finish="stop") + _chunk(b"[DONE]") + b"0\r\n\r\n")
+            await writer.drain()
+
+
+def _delta(delta: dict[str, str], finish: str | None = None) -> bytes:
+    return _chunk(json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}).encode())
+
+
+def _chunk(data: bytes) -> bytes:
+    event = b"data: " + data + b"\n\n"
+    return f"{len(event):x}\r\n".encode() + event + b"\r\n"
+
+
+async def _delays(kind: str) -> list[float]:
+    """Milliseconds from the server to the terminal, for each token."""
+    paced = Paced(kind)
+    server = await asyncio.start_server(paced.handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        hermes = InstalledHermes(Path(folder), f"http://127.0.0.1:{port}/v1")
+        async with hermes.terminal("--model", "bench", size=(100, 30)) as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            await terminal.until(lambda shown: "bench · ask ·" in shown)  # everything is loaded
+            terminal.type("go\r")
+            seen = await _watch(terminal)
+            await terminal.until(lambda shown: "tokens\n" in shown)
+    server.close()
+    return [(seen[number] - paced.sent[number]) * 1000 for number in seen]
+
+
+async def _watch(terminal: Terminal) -> dict[int, float]:
+    """When each token was first seen."""
+    seen: dict[int, float] = {}
+    at = 0
+    while len(seen) < TOKENS:
+        await terminal.changed()
+        now = time.perf_counter()
+        for found in _SEEN.finditer(terminal.raw, max(0, at - 8)):
+            seen.setdefault(int(found[1]), now)
+        at = len(terminal.raw)
+    return seen
+
+
+def _start_cpu(hermes: InstalledHermes) -> float:
+    """Milliseconds of CPU until the prompt is there."""
+    ours, theirs = pty.openpty()
+    environ = hermes.environ({"TERM": "xterm-256color"})
+    process = subprocess.Popen(
+        [executable(), "--model", "bench"],
+        env=environ, cwd=hermes.work, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    written = b""
+    while "›".encode() not in written:
+        written += os.read(ours, 65536)
+    used = Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]
+    process.kill()
+    process.wait()
+    os.close(ours)
+    return int(used) / 1e6
+
+
+def main(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every benchmark
+    """Measures and prints; 1 when a bar is missed."""
+    with tempfile.TemporaryDirectory() as folder:
+        hermes = InstalledHermes(Path(folder), "http://127.0.0.1:9/v1")
+        starts = [_start_cpu(hermes) for _ in range(STARTS)]
+    figures = {"cpu until the prompt": statistics.median(starts)}
+    delays = [delay for kind in KINDS for delay in asyncio.run(_delays(kind))]
+    cuts = statistics.quantiles(delays, n=20)
+    figures |= {"token to the screen, p50": cuts[9], "token to the screen, p95": cuts[18]}
+    for name, figure in figures.items():
+        print(f"chat: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}")
+    return int(any(figure > BARS[name] for name, figure in figures.items()))
