@@ -1,0 +1,223 @@
+"""A child terminal in an event loop: keeps what was written, lets any number of viewers follow it, and paces the child
+by the slowest of them. Nobody's slowness costs memory."""
+
+import asyncio
+import contextlib
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from hermes.pty.bridge import CHUNK, PtyBridge
+from hermes.pty.scrollback import LIMIT, Scrollback
+
+HIGH = LIMIT // 2  # bytes a viewer may be behind before the child has to wait
+LOW = LIMIT // 8  # bytes behind at which it goes on
+INPUT = 1024 * 1024  # bytes of input that wait for the child to read
+_UNWATCHED = 0.01  # seconds between reads while nobody looks: output is kept, but not worth a processor
+_LOOK = 0.05  # seconds between looks whether a child that left its terminal has ended
+
+
+class Terminal:
+    """Owns a `PtyBridge`. To be made and used inside one event loop."""
+
+    def __init__(self, bridge: PtyBridge, *, limit: int = LIMIT) -> None:
+        self._bridge = bridge
+        self._loop = asyncio.get_running_loop()
+        self._fd = bridge.fileno()
+        self._reading = False
+        self._later: asyncio.TimerHandle | None = None
+        self._input: deque[memoryview] = deque()
+        self._waiting = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._viewers: set[Viewer] = set()
+        self._ended = asyncio.Event()
+        self._closing: asyncio.Task[None] | None = None
+        self.scrollback = Scrollback(limit)
+        self._go_on()
+
+    @property
+    def pid(self) -> int:
+        return self._bridge.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the program ended; None while it runs."""
+        return self._bridge.exit_code if self._ended.is_set() else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program is gone and all it wrote is in the scrollback."""
+        return self._ended.is_set()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the child has to wait for a viewer."""
+        return not self._reading and self._later is None and not self.ended
+
+    @property
+    def viewers(self) -> int:
+        return len(self._viewers)
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of input that the child has not taken yet."""
+        return self._waiting
+
+    def watch(self, position: int) -> "Viewer":
+        """Begins to follow from a position in the scrollback."""
+        viewer = Viewer(self, position)
+        self._viewers.add(viewer)
+        self.pace()
+        return viewer
+
+    def leave(self, viewer: "Viewer") -> None:
+        self._viewers.discard(viewer)
+        self.pace()
+
+    async def write(self, data: bytes) -> None:
+        """Hands input to the child. Waits while a lot of it waits already; order is kept."""
+        await self._room.wait()
+        if self.ended or not data:
+            return
+        self._input.append(memoryview(data))
+        self._waiting += len(data)
+        self._flush()
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._bridge.resize(cols, rows)
+
+    async def finished(self) -> None:
+        """Waits until the program has ended."""
+        await self._ended.wait()
+
+    async def close(self) -> None:
+        """Ends the program and everything it started at the terminal. Idempotent."""
+        if self._closing is None:
+            self._stop_reading()
+            with contextlib.suppress(ValueError):
+                self._loop.remove_writer(self._fd)
+            self._closing = self._loop.create_task(asyncio.to_thread(self._bridge.close))
+        await asyncio.shield(self._closing)
+        self._end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def pace(self) -> None:
+        """Lets the child wait while a viewer is far behind, and go on once it has caught up."""
+        behind = max((viewer.behind for viewer in self._viewers), default=0)
+        if self._reading and behind > HIGH:
+            self._stop_reading()
+        elif not self._reading and behind <= LOW and self._later is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._later = None
+        if not self._reading and not self.ended and self._closing is None:
+            self._reading = True
+            self._loop.add_reader(self._fd, self._read)
+
+    def _stop_reading(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    def _read(self) -> None:
+        piece = self._bridge.read(0)
+        if piece is None:
+            self._end()
+            return
+        self.scrollback.add(piece)
+        for viewer in self._viewers:
+            viewer.news.set()
+        if self._bridge.hung_up and not piece:
+            self._rest(_LOOK)
+        elif not self._viewers and len(piece) >= CHUNK // 8:
+            self._rest(_UNWATCHED)
+        else:
+            self.pace()
+
+    def _rest(self, seconds: float) -> None:
+        self._stop_reading()
+        self._later = self._loop.call_later(seconds, self._go_on)
+
+    def _flush(self) -> None:
+        """Writes what the child takes; the rest when it takes more."""
+        while self._input:
+            taken = self._bridge.send(self._input[0])
+            self._waiting -= taken
+            if taken < len(self._input[0]):
+                self._input[0] = self._input[0][taken:]
+                break
+            self._input.popleft()
+        if self._waiting >= INPUT:
+            self._room.clear()
+        else:
+            self._room.set()
+        if self._input and self._closing is None and not self.ended:
+            self._loop.add_writer(self._fd, self._flush)
+        elif self._bridge.fileno() >= 0:
+            self._loop.remove_writer(self._fd)
+
+    def _end(self) -> None:
+        self._stop_reading()
+        if self._bridge.fileno() >= 0:
+            self._loop.remove_writer(self._fd)
+        self._input.clear()
+        self._waiting = 0
+        self._room.set()
+        self._ended.set()
+        for viewer in self._viewers:
+            viewer.news.set()
+
+
+class Viewer:
+    """Somebody who follows a terminal. What was taken counts as seen, unless `confirms`: then only what it confirmed.
+
+    `position` is the next byte to take, `seen` how far the viewer really is.
+    """
+
+    def __init__(self, terminal: Terminal, position: int) -> None:
+        self._terminal = terminal
+        self.news = asyncio.Event()
+        self.news.set()
+        self.position = position
+        self.seen = position
+        self.window = 0
+        """With a window, at most so many bytes are handed out that were not confirmed."""
+
+    @property
+    def behind(self) -> int:
+        return self._terminal.scrollback.end - (self.seen if self.window else self.position)
+
+    async def take(self, most: int = CHUNK) -> bytes | None:
+        """The next bytes; None when the program has ended and all was taken."""
+        while True:
+            room = most if not self.window else min(most, self.window - (self.position - self.seen))
+            found = self._terminal.scrollback.after(self.position, room) if room > 0 else b""
+            if found:
+                self.position += len(found)
+                self._terminal.pace()
+                return found
+            if self._terminal.ended and self.position >= self._terminal.scrollback.end:
+                return None
+            self.news.clear()
+            await self.news.wait()
+
+    def confirm(self, count: int) -> None:
+        """The viewer has really shown so many bytes more."""
+        self.seen = min(self.position, self.seen + max(0, count))
+        self.news.set()
+        self._terminal.pace()
+
+    def close(self) -> None:
+        self._terminal.leave(self)
