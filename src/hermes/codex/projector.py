@@ -134,6 +134,7 @@ class Projector:
         self._cwd = cwd
         self._model = model
         self._open: dict[str, _Open] = {}
+        self._over: set[str] = set()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._streams: dict[str, list[str]] = {}
@@ -247,6 +248,8 @@ class Projector:
         return [*([self._message()] if self._texts else []), Steered(inputs=(seq,))]
 
     def _begin(self, item: Work) -> list[Event]:
+        if item.id in self._open or item.id in self._over:  # told twice
+            return []
         call = call_of(item, self._cwd)
         self._open[item.id] = _Open(call)
         self.calls += 1
@@ -254,7 +257,9 @@ class Projector:
         return [*self._announce(), started]
 
     def _finish(self, item: Work) -> list[Event]:
-        begun = [] if item.id in self._open else self._begin(item)
+        if item.id in self._over:
+            return []
+        begun = self._begin(item)
         self._open[item.id].result = result_of(item, self._cwd)
         self.after_tool = True
         return [*begun, *self._settle()]
@@ -277,6 +282,7 @@ class Projector:
                 break
             events.append(place.result)
             del self._open[key]
+            self._over.add(key)
         return events
 
     def _message(

@@ -14,7 +14,8 @@ import msgspec
 
 from hermes.codex import litter, wire
 from hermes.codex.binary import version_warning
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.asking import OWN_SERVER
+from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
 from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut
 from hermes.codex.projector import Projector
@@ -23,6 +24,7 @@ from hermes.schema.messages import Message
 
 log = logging.getLogger("hermes.codex")
 
+_TOOLS = 15.0  # seconds for Hermes' tool server to start
 _HEARD = 10_000  # notifications that may wait; then codex has to
 
 
@@ -61,6 +63,11 @@ class _ThreadOpened(msgspec.Struct, frozen=True):
     model: str = ""
 
 
+class _ServerStatus(msgspec.Struct, frozen=True):
+    name: str = ""
+    status: str = ""
+
+
 class _TurnOpened(msgspec.Struct, frozen=True):
     turn: _Thread
 
@@ -84,6 +91,7 @@ class CodexSession:
         self._leaving: set[asyncio.Task[None]] = set()
         self._warned = False
         self._listening = False
+        self._lent = asyncio.Event()
 
     @property
     def pid(self) -> int:
@@ -165,13 +173,25 @@ class CodexSession:
             if not resumed:
                 await self._open(client, opening)
                 missing = opening.everything
+            await self._wait_for_tools()
         if items := as_items(missing):
             await client.request("thread/inject_items", {"threadId": self._thread, "items": items}, dict[str, Any])
         await stage.opened(self._thread)
         return client
 
+    async def _wait_for_tools(self) -> None:
+        """Codex does not wait for the tools it is lent: the first turn would go without them."""
+        if not self._setup.config:
+            return
+        try:
+            async with asyncio.timeout(_TOOLS):
+                await self._lent.wait()
+        except TimeoutError:
+            log.warning("Hermes' tool server did not start for codex within %g seconds; going on without it", _TOOLS)
+
     async def _start(self, cwd: Path) -> Client:
         self._queue = asyncio.Queue(_HEARD)
+        self._lent.clear()
         self._client = client = await Client.start(
             self._setup.launch(cwd), Listener(hear=self._hear, answer=self._answer)
         )
@@ -231,6 +251,10 @@ class CodexSession:
 
     async def _hear(self, notice: wire.Notice | None) -> None:
         """Between turns codex talks to nobody: it must not have to wait for that."""
+        if notice is not None and notice.method == "mcpServer/startupStatus/updated":
+            server = decode(notice.params, _ServerStatus)
+            if server and server.name == OWN_SERVER and server.status != "starting":
+                self._lent.set()
         if self._listening:
             await self._queue.put(notice)
 

@@ -173,6 +173,7 @@ class _ResponsesWriter:
     def _call(self, call: ServedCall, index: int) -> Iterator[bytes]:
         name = f"fc_{self._number}_{index}"
         named = {"call_id": _call_id(call, "call", self._number, index), "name": call.name}
+        named |= {"namespace": call.namespace} if call.namespace else {}
         begun: dict[str, Any] = {"id": name, "type": "function_call", "status": "in_progress", **named, "arguments": ""}
         ended = {**begun, "status": "completed", "arguments": call.arguments}
         place = {"item_id": name, "output_index": len(self._items)}

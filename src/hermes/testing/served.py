@@ -11,6 +11,7 @@ class ServedCall(msgspec.Struct, frozen=True):
     name: str
     arguments: str = "{}"
     id: str = ""
+    namespace: str = ""  # of the Responses format alone
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

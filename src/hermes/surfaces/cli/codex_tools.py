@@ -2,21 +2,10 @@
 
 import argparse
 import asyncio
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 from hermes import __version__
-from hermes.app import build
-from hermes.app.agent import Agent
-from hermes.app.app import App
-from hermes.app.delegation import Delegation
-from hermes.app.toolbox import needs_of
-from hermes.codex.lend import lendable
-from hermes.codex.serve import Alone, lent_by, serve
-from hermes.core.ports import Tool
-from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.tools import session_tools
+from hermes.codex.serve import lent_by, serve
+from hermes.settings.load import environment
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,26 +13,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.list:
-        with _app() as app:
-            print("\n".join(sorted(lendable(_tools(app)))))
-        return 0
-    lending = lent_by(environment())
-    if lending is not None:
+    lending = None if args.list else lent_by(environment())
+    if lending is not None:  # codex waits for this: nothing more is loaded
         asyncio.run(serve(lending, __version__))
         return 0
-    with _app() as app:
-        policy = Agent(app, load_secrets(home=app.home)).policy
-        asyncio.run(serve(Alone(_tools(app), policy, Path.cwd()), __version__))
+    from hermes.surfaces.cli.codex_offer import names, serve_alone
+
+    if args.list:
+        print("\n".join(names()))
+    else:
+        serve_alone()
     return 0
-
-
-def _app() -> AbstractContextManager[App]:
-    home = find_home()
-    return build(load(home=home), home)
-
-
-def _tools(app: App) -> Mapping[str, Tool]:
-    """Every tool that a session with these settings has."""
-    delegation = Delegation(app, lambda: Agent(app, load_secrets(home=app.home)).service)
-    return session_tools(needs_of(app, load_secrets(home=app.home), extra=(delegation.delegate,)))

@@ -1,0 +1,252 @@
+"""What codex tells, as events: in order, once, and the same every time."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.codex.projector import Projector
+from hermes.codex.wire import Notice
+from hermes.core.history import History
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    AuxiliaryCalled,
+    MessageDelta,
+    ModelRetried,
+    ReasoningDelta,
+    Steered,
+    ToolProgress,
+    ToolStarted,
+)
+from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
+
+
+def notice(method: str, **params: Any) -> Notice:
+    return Notice(method, msgspec.Raw(msgspec.json.encode(params)))
+
+
+def started(**item: Any) -> Notice:
+    return notice("item/started", turnId="t", item=item)
+
+
+def completed(**item: Any) -> Notice:
+    return notice("item/completed", turnId="t", item=item)
+
+
+def words(text: str, number: str = "m") -> Notice:
+    return completed(type="agentMessage", id=number, text=text)
+
+
+def run(number: str, *, done: bool = False, **more: Any) -> Notice:
+    item = {"type": "commandExecution", "id": number, "command": f"/bin/bash -lc 'echo {number}'", "cwd": "/w", **more}
+    if not done:
+        return started(status="inProgress", **item)
+    return completed(**{"status": "completed", "exitCode": 0, "aggregatedOutput": number, **item})
+
+
+def used(number: int, turn: str = "t") -> Notice:
+    return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage={"last": {"inputTokens": number, "outputTokens": 1}})
+
+
+def ended(status: str = "completed", **turn: Any) -> Notice:
+    return notice("turn/completed", turn={"id": "t", "status": status, **turn})
+
+
+def project(*notices: Notice) -> tuple[Projector, list[Event]]:
+    projector = Projector("t", cwd="/w", model="m-1")
+    return projector, [event for one in notices for event in projector.feed(one)]
+
+
+def test_thinking_is_kept_with_the_next_words() -> None:
+    thought = completed(type="reasoning", id="r", summary=["First.", "Second."])
+    _, events = project(thought, words("Hello."), used(7))
+    (message,) = events
+    assert isinstance(message, AssistantMessage)
+    assert (message.reasoning, message.text, message.model) == ("First.\n\nSecond.", "Hello.", "m-1")
+    assert message.usage is not None
+    assert message.usage.input_tokens == 7
+
+
+def test_words_before_a_call_are_in_its_message_and_the_intent_follows() -> None:
+    _, events = project(words("I look."), run("c1"), run("c1", done=True))
+    message, intent, result = events
+    assert isinstance(message, AssistantMessage)
+    assert isinstance(intent, ToolStarted)
+    assert isinstance(result, ToolFinished)
+    assert message.text == "I look."
+    assert [call.id for call in message.tool_calls] == ["c1"] == [intent.call_id]
+    assert message.tool_calls[0].arguments == '{"command":"echo c1","cwd":"/w"}'
+    assert (result.text, result.ok) == ("c1", True)
+
+
+def test_a_call_that_said_nothing_is_paid_for_apart() -> None:
+    _, events = project(run("c1"), run("c1", done=True), used(5))
+    assert isinstance(events[-1], AuxiliaryCalled)
+    assert events[-1].task == "codex"
+
+
+def test_calls_side_by_side_are_told_one_after_the_other() -> None:
+    projector, events = project(run("a"), run("b"), run("b", done=True), run("a", done=True))
+    kinds = [(type(event).__name__, getattr(event, "call_id", "")) for event in events]
+    assert kinds == [
+        ("AssistantMessage", ""),
+        ("ToolStarted", "a"),
+        ("ToolStarted", "b"),
+        ("ToolFinished", "a"),
+        ("AssistantMessage", ""),
+        ("ToolFinished", "b"),
+    ]
+    assert projector.calls == 2
+
+
+def test_deltas_are_shown_and_two_messages_do_not_run_together() -> None:
+    def delta(text: str, item: str, method: str = "item/agentMessage/delta") -> Notice:
+        return notice(method, turnId="t", itemId=item, delta=text)
+
+    first = [started(type="agentMessage", id="m1", text=""), delta("He", "m1"), words("Hey", "m1")]
+    second = [started(type="agentMessage", id="m2", text=""), delta("you", "m2"), words("you", "m2")]
+    other = [
+        delta("hm", "r", "item/reasoning/summaryTextDelta"),
+        delta("out", "c", "item/commandExecution/outputDelta"),
+    ]
+    projector, events = project(*first, *second, *other, ended())
+    assert events == [
+        MessageDelta(text="He"),
+        MessageDelta(text="\n\n"),
+        MessageDelta(text="you"),
+        ReasoningDelta(text="hm"),
+        ToolProgress(call_id="c", text="out"),
+    ]
+    (message,) = projector.close()
+    assert isinstance(message, AssistantMessage)
+    assert message.text == "Hey\n\nyou"
+    assert projector.final_text == "you"
+
+
+def test_what_is_open_at_an_interrupt_is_closed_and_what_was_streamed_is_kept() -> None:
+    projector, _ = project(
+        run("a"),
+        notice("item/agentMessage/delta", turnId="t", itemId="m", delta="half a"),
+        ended("interrupted"),
+    )
+    result, message = projector.close(finish="interrupted")
+    assert isinstance(result, ToolFinished)
+    assert isinstance(message, AssistantMessage)
+    assert (result.ok, message.text, message.finish) == (False, "half a", "interrupted")
+
+
+def test_a_stream_that_is_tried_again_is_void() -> None:
+    again = notice("error", turnId="t", willRetry=True, error={"message": "Reconnecting... 1/2"})
+    projector, events = project(
+        started(type="agentMessage", id="m", text=""),
+        notice("item/agentMessage/delta", turnId="t", itemId="m", delta="lost"),
+        again,
+        words("kept", "m2"),
+        ended(),
+    )
+    assert isinstance(events[-1], ModelRetried)
+    (message,) = projector.close(finish="interrupted")
+    assert isinstance(message, AssistantMessage)
+    assert message.text == "kept"
+
+
+def test_a_steer_enters_where_the_model_took_it_in_and_the_first_words_do_not() -> None:
+    projector = Projector("t")
+    projector.delivered |= {"first": None, "later": 9}
+    said = [completed(type="userMessage", id=name, clientId=name, content=[{"text": name}]) for name in projector.delivered]
+    events = [event for one in said for event in projector.feed(one)]
+    assert events == [Steered(inputs=(9,))]
+
+
+def test_words_of_somebody_else_are_kept_but_not_answered_again() -> None:
+    _, events = project(completed(type="userMessage", id="u", content=[{"type": "text", "text": "from elsewhere"}]))
+    assert events == [UserMessage(text="from elsewhere", origin="hermes")]
+
+
+def test_turn_aborted_is_an_end() -> None:
+    text = "<turn_aborted>\nThe user interrupted."
+    for item in ({"type": "agentMessage", "text": text}, {"type": "userMessage", "content": [{"text": text}]}):
+        projector, events = project(completed(id="x", **item))
+        assert projector.ending is not None
+        assert projector.ending.status == "interrupted"
+        assert events == []
+
+
+def test_other_items_are_a_note_and_never_a_call() -> None:
+    search = completed(type="webSearch", id="w", query="tea")
+    unknown = completed(type="somethingNew", id="n", tool="x")
+    projector, events = project(search, unknown, words("Done."), used(1))
+    (message,) = events
+    assert isinstance(message, AssistantMessage)
+    assert message.text == "[codex searched the web: tea]\n\n[codex: somethingNew]\n\nDone."
+    assert message.tool_calls == ()
+    assert projector.final_text == "Done."
+
+
+def test_an_item_whose_shape_has_changed_is_a_note_too() -> None:
+    _, events = project(completed(type="commandExecution", id="c", command={"argv": ["ls"]}), words("x"), used(1))
+    (message,) = events
+    assert isinstance(message, AssistantMessage)
+    assert message.text == "[codex: commandExecution]\n\nx"
+
+
+def test_what_cannot_be_read_is_counted() -> None:
+    projector, events = project(Notice("item/started", msgspec.Raw(b"[1]")), notice("item/started", turnId="t", item=3))
+    assert events == []
+    assert projector.odd == 2
+
+
+def test_other_turns_do_not_concern_it() -> None:
+    late = notice("item/completed", turnId="old", item={"type": "agentMessage", "id": "x", "text": "old"})
+    projector, events = project(late, used(5, "old"), notice("turn/completed", turn={"id": "old", "status": "failed"}))
+    assert events == []
+    assert projector.ending is None
+
+
+def test_names_of_calls() -> None:
+    tool = {"type": "mcpToolCall", "id": "1", "server": "lab", "tool": "look", "arguments": {"b": 1, "a": 2}}
+    result = {"content": [{"type": "text", "text": "found"}, {"type": "image", "data": "x"}]}
+    dynamic = {"type": "dynamicToolCall", "id": "2", "tool": "host", "success": False}
+    _, events = project(
+        completed(**tool, status="completed", result=result),
+        completed(**dynamic, contentItems=[{"type": "inputText", "text": "no"}]),
+    )
+    calls = [call for event in events if isinstance(event, AssistantMessage) for call in event.tool_calls]
+    results = [(event.text, event.ok) for event in events if isinstance(event, ToolFinished)]
+    assert [(call.name, call.arguments) for call in calls] == [("mcp.lab.look", '{"a":2,"b":1}'), ("host", "{}")]
+    assert results == [("found\n[image]", True), ("no", False)]
+
+
+def test_an_answer_that_only_the_end_tells_is_not_lost() -> None:
+    projector, _ = project(ended(items=[{"type": "agentMessage", "id": "m9", "text": "late"}]))
+    assert projector.final_text == "late"
+
+
+steps = st.lists(
+    st.one_of(
+        st.builds(words, st.text("ab", max_size=3), st.sampled_from(["m1", "m2"])),
+        st.builds(run, st.sampled_from("abcd"), done=st.booleans()),
+        st.builds(lambda: completed(type="reasoning", id="r", summary=["hm"])),
+        st.builds(lambda: completed(type="webSearch", id="w", query="q")),
+        st.builds(used, st.integers(1, 9)),
+    ),
+    max_size=14,
+)
+
+
+@given(steps, st.sampled_from(["completed", "interrupted", "failed"]))
+def test_whatever_happens_roles_alternate_and_every_call_has_one_result(notices: list[Notice], status: str) -> None:
+    projector, events = project(*notices, ended(status))
+    events += projector.close(finish="interrupted")
+    again, repeated = project(*notices, ended(status))
+    repeated += again.close(finish="interrupted")
+    assert [msgspec.json.encode(event) for event in events] == [msgspec.json.encode(event) for event in repeated]
+    history = History()
+    for number, event in enumerate(events, 1):
+        history.add(number, event)
+    assert history.open_calls == {}
+    begun = [event.call_id for event in events if isinstance(event, ToolStarted)]
+    assert sorted(begun) == sorted(event.call_id for event in events if isinstance(event, ToolFinished))
+    for before, after in zip(history.messages, history.messages[1:], strict=False):
+        assert not (isinstance(before, AssistantMessage) and before.tool_calls and not isinstance(after, ToolFinished))
