@@ -13,6 +13,7 @@ from hermes.surfaces.terminal.text import clean
 
 Kind: TypeAlias = Literal["text", "heading", "rule", "item", "quote", "table", "open", "code", "close", "blank"]
 
+_HEAD = 24  # characters of a table's head within which its first bar comes
 _LONGEST = 8_000  # characters of one paragraph or line; a longer one is cut, so that no text can hold up the screen
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
@@ -63,10 +64,10 @@ class Blocks:
         """The paragraph or item that is being written, when whatever follows can only make it longer."""
         line = self._so_far()
         block = self._open
-        if self._fence or (block is not None and (block.kind not in {"text", "item"} or "|" in block.lines[0])):
+        if self._fence or (block is not None and (block.kind not in {"text", "item"} or _heads_table(block.lines[0]))):
             return None
         if block is None:
-            return self._item(line) or (Block("text", (line.strip(),)) if _goes_on(line) else None)
+            return self._item(line) or (Block("text", (line.strip(),)) if _begins_text(line) else None)
         return msgspec.structs.replace(block, lines=(*block.lines, line.strip())) if _goes_on(line) else block
 
     def _so_far(self) -> str:
@@ -148,7 +149,7 @@ class Blocks:
         elif kind == "table":
             if "|" not in line:
                 return False
-        elif kind == "text" and len(block.lines) == 1 and "|" in block.lines[0] and _DELIMITER.fullmatch(line):
+        elif kind == "text" and len(block.lines) == 1 and _heads_table(block.lines[0]) and _DELIMITER.fullmatch(line):
             kind = "table"
         elif any(pattern.fullmatch(line) for pattern in (_HEADING, _RULE, _ITEM, _QUOTE)):
             return False
@@ -167,6 +168,16 @@ class Blocks:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a line that is not whole yet can be nothing but text: it begins like text, and is no table's head."""
-    text = line.lstrip()
-    return text[:1].isalpha() and "|" not in text
+    """Whether a line that is not whole yet can be nothing but text."""
+    return line.lstrip()[:1].isalpha()
+
+
+def _begins_text(line: str) -> bool:
+    """The same for the first line of a block, which might still become a table's head."""
+    text = line.strip()
+    return _goes_on(text) and len(text) > _HEAD and not _heads_table(text)
+
+
+def _heads_table(line: str) -> bool:
+    """Whether a table may follow: its first bar comes early, so that long text need not wait for the line's end."""
+    return "|" in line[:_HEAD]

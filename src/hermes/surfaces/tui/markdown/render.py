@@ -24,6 +24,7 @@ class Markdown:
         self._code = Highlighter("")
         self._drawn = False
         self._gap = False  # a blank row belongs before the next block
+        self._looked = 0  # characters of the block that is being written when it was last looked at for such rows
         self._given: list[tuple[int, int]] = []
         """Of the block that is being written: how many rows are on the screen for good, and how wide they are."""
 
@@ -31,7 +32,7 @@ class Markdown:
         """Takes more text; the rows that will never change again."""
         rows = [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
         begun = self._blocks.begun()
-        fixed = self._settled(begun, columns) if begun else []
+        fixed = self._settled(begun, columns) if begun and self._has_grown(begun, columns) else []
         if fixed:
             rows += [()] * (self._gap and not self._given) + fixed
             if not self._given or self._given[-1][0] != columns:
@@ -42,10 +43,10 @@ class Markdown:
 
     def rest(self, columns: int) -> list[Row]:
         """The rows of what is not finished yet."""
-        before = self._drawn, self._gap, self._code, self._given
+        before = self._drawn, self._gap, self._code, self._given, self._looked
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
         rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code, self._given = before
+        self._drawn, self._gap, self._code, self._given, self._looked = before
         return rows
 
     def end(self, columns: int) -> list[Row]:
@@ -68,7 +69,15 @@ class Markdown:
             yield ()
         yield from self._left(block, columns)
         self._drawn, self._gap = True, False
-        self._given = []
+        self._given, self._looked = list[tuple[int, int]](), 0
+
+    def _has_grown(self, block: Block, columns: int) -> bool:
+        """Whether there is so much more of a block that it is worth a look; not with every token."""
+        length = sum(map(len, block.lines))
+        if length - self._looked < columns // 2:
+            return False
+        self._looked = length
+        return True
 
     def _settled(self, block: Block, columns: int) -> list[Row]:
         """More rows of a block that is being written which can't change: all but the last, up to an open mark."""

@@ -1,6 +1,6 @@
 """Cutting Markdown into blocks: what they are, and that it never matters how the text was cut on its way."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hermes.surfaces.tui.markdown.blocks import Block, Blocks
@@ -48,6 +48,8 @@ WORDS = ("word", "longer-word", "x", "a_b", " ", " ", " ", "\n", "  \n", "\n\n",
 PROSE = st.lists(st.sampled_from([*SIGNS, *WORDS]), max_size=80).map("".join)
 
 
+@example("longer-word and more words**|\n- ", [1], 8)
+@example("word\n- longer-word|", [1], 8)
 @given(PROSE, st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(8, 30))
 def test_any_chunking_of_prose_leaves_the_same_screen(text: str, sizes: list[int], columns: int) -> None:
     assert drawn(cut(text, sizes), columns) == drawn([text], columns)
