@@ -24,6 +24,7 @@ _TICK = 0.1
 """Seconds between looks at what a running command uses."""
 _LONG = 10.0
 """Seconds after which process numbers may have started over, so that all processes are looked at."""
+_MAKER = "bwrap"
 _TOLD = 60
 """How many processes a command tells of at its end: what it tells must fit into a pipe nobody reads yet."""
 
@@ -201,17 +202,22 @@ class Job:
     def _kill(self) -> None:
         if self._started.dies_alone:
             send([self.pid] if self._process.poll() is None else [], signal.SIGKILL)
-        kill_all(self._members)
+        kill_all(self._awaited)
         with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: nothing can end it
             self._process.wait(timeout=0.2)
 
+    def _awaited(self) -> list[int]:
+        """The processes to wait for. What makes the sandbox takes its time to end, and does nothing any more."""
+        members = self._members()
+        return [pid for pid in members if name_of(pid) != _MAKER] if self._started.dies_alone else members
+
     def _askable(self) -> list[int]:
         """The processes that can be asked to end: not those that make the sandbox, which would take all with them."""
+        if self._started.dies_alone and self._process.poll() is not None:
+            return []  # the kernel is ending them already
         members = self._members()
         if not self._started.dies_alone:
             return members
-        if self._process.poll() is not None:  # the kernel is ending them already
-            return []
         makers = {self.pid, *(pid for pid in members if state_of(pid)[1:2] == [str(self.pid).encode()])}
         return [pid for pid in members if pid not in makers]
 

@@ -25,7 +25,7 @@ from hermes.tools.sandbox.places import hidden
 from hermes.tools.tool import tool
 
 _GRACE = 0.5
-_HURRY = 0.1
+_HURRY = 0.05
 """Grace when the user interrupts: an interrupt is done within 200 ms."""
 _STOPPED_BY_SANDBOX = re.compile(
     r"(?i)read-only file system|permission denied|operation not permitted|network is unreachable|address family not"

@@ -177,7 +177,8 @@ class Machine:
             for name in [*folders, *names]:
                 path = Path(place, name)
                 info = path.lstat()
-                text = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+                readable = path.is_file() and os.access(path, os.R_OK)
+                text = hashlib.sha256(path.read_bytes()).hexdigest() if readable else ""
                 found[str(path)] = f"{info.st_mode:o} {info.st_uid}:{info.st_gid} {info.st_mtime_ns} {text}"
         return found
 

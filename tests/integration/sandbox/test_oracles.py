@@ -141,6 +141,8 @@ ALWAYS_HELD = ("ssh key", "ssh key by dd", "own settings", "own log", "kill", "s
 @pytest.mark.parametrize("name", [name for name in DESTRUCTIVE if not name.startswith(ALWAYS_HELD)])
 async def test_the_damage_is_real(machine: Machine, name: str) -> None:
     """The negative twin: inside a fence that is wide enough, the same command does reach the decoys."""
+    if name == "chown" and os.geteuid() != 0:
+        pytest.skip("only root can give files away")
     if machine.sandbox.kind == "landlock":
         pytest.skip("a workspace that holds a home is not whole with Landlock; the commands are the same")
     await machine.prove()
