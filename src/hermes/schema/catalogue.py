@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.schema import events
 from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.learning import LEARNING_EVENTS
 from hermes.schema.messages import MESSAGES
 from hermes.schema.tui import TUI_EVENTS
 
@@ -44,7 +45,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.Gap,
 )
 
-CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in (*MESSAGES, *_OTHERS, *TUI_EVENTS)})
+_ALL = (*MESSAGES, *_OTHERS, *LEARNING_EVENTS, *TUI_EVENTS)
+CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in _ALL})
 
 _HEAD = f"""\
 # Events

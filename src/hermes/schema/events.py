@@ -262,7 +262,8 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.auxiliary.called"
 
     task: Annotated[
-        Literal["title", "codex"], Meta(description="What for; `codex`: a call inside codex that said nothing itself.")
+        Literal["title", "codex", "review"],
+        Meta(description="What for; `codex`: a call inside codex that said nothing itself."),
     ]
     provider: Annotated[str, Meta(description="Who was asked.")] = ""
     model: Annotated[str, Meta(description="Which model was asked.")] = ""

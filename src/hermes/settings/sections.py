@@ -262,6 +262,50 @@ class Browser(Section, frozen=True):
     idle_timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")] = 900.0
 
 
+class Learning(Section, frozen=True):
+    """What Hermes learns from conversations: memory and skills, see `hermes memory` and `hermes skills`."""
+
+    mode: Annotated[
+        Literal["propose", "auto", "off"],
+        Meta(description="What a review does: propose changes, make them, or nothing. To your own skills it proposes."),
+    ] = "propose"
+    turns: Annotated[int, Meta(ge=1, le=10_000, description="After so many turns a conversation is reviewed.")] = 10
+    iterations: Annotated[
+        int, Meta(ge=1, le=10_000, description="Or after so many steps with tools in which no skill was used.")
+    ] = 10
+    budget: Annotated[str, Meta(pattern=AMOUNT, description="The most that one review may use; empty for any.")] = (
+        "300k tokens"
+    )
+    model: Annotated[
+        str, Meta(description="Model that reviews; empty for the one that answers, which costs least by its cache.")
+    ] = ""
+    memory_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")] = 6_000
+    user_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")] = 3_000
+    retire_after: Annotated[
+        int, Meta(ge=0, le=3_650, description="Days unused, after which a skill Hermes wrote is archived; 0 for never.")
+    ] = 90
+
+
+class Dashboard(Section, frozen=True):
+    """`hermes dashboard`, Hermes in a browser. Other machines reach it only with a password (or tokens) and TLS."""
+
+    host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")] = 9119
+    public_urls: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Where it is reached through a reverse proxy or by another name: `https://hermes.example.org`."
+        ),
+    ] = ()
+    behind_proxy: Annotated[bool, Meta(description="A reverse proxy in front of it sees to TLS.")] = False
+    tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
+    tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
+    token_only: Annotated[
+        bool, Meta(description="Let other machines in by tokens and one-time links alone, without a password.")
+    ] = False
+    shell: Annotated[str, Meta(description="The shell of its terminals; empty for your own.")] = ""
+
+
 class Tools(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
@@ -291,6 +335,8 @@ class Settings(Section, frozen=True):
     web: Web = Web()
     browser: Browser = Browser()
     tools: Tools = Tools()
+    learning: Learning = Learning()
+    dashboard: Dashboard = Dashboard()
     sessions: Sessions = Sessions()
     store: Store = Store()
     display: Display = Display()

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from hermes.schema import events, messages
+from hermes.schema import events, learning, messages, tui
 from hermes.schema.catalogue import CATALOGUE, render_markdown
 from hermes.schema.event import ENVELOPE_FIELDS, Event
 
 
 def defined() -> list[type[Event]]:
     """Every event class of the schema, found where they are defined."""
-    members = [*vars(events).values(), *vars(messages).values()]
+    members = [value for module in (events, messages, learning, tui) for value in vars(module).values()]
     return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Event) and cls is not Event]
 
 

@@ -1,0 +1,224 @@
+"""Every change of memory and skills: when, whose, what exactly, and how to take it back."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from hermes.learning.change import By, LearningError, Provenance
+from hermes.learning.repository import KEPT, Git, Repository
+from hermes.settings import atomic
+
+_BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
+_LONGEST_DIFF = 200_000
+_TRAILERS = "%x1f".join(f"%(trailers:key={key},valueonly,separator=%x2c)" for key in ("By", "Session", "Turn"))
+_SHOWN = f"%H%x1f%ct%x1f%s%x1f{_TRAILERS}%x1e"
+_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of a tree without files
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One change as the history tells it."""
+
+    hash: str
+    when: float
+    title: str
+    origin: Provenance
+
+
+class Reverted(msgspec.Struct, frozen=True):
+    """What taking back came to: its own name in the history, and the files that changed."""
+
+    hash: str
+    files: tuple[str, ...]
+
+
+class History:
+    """The history of one home. Without git, changes are made all the same and nothing is kept of them."""
+
+    def __init__(self, root: Path, repository: Repository) -> None:
+        self._root = root
+        self._repository = repository
+
+    @property
+    def missing(self) -> str:
+        """Why there is no history; empty when there is one."""
+        return "" if self._repository.usable else "git is not installed: changes are made, but have no history"
+
+    def settle(self) -> None:
+        """Keeps what was edited by hand since the last change, under the user's name."""
+        if self._repository.usable:
+            with self._repository.locked() as git:
+                _commit(git, "edited by hand", Provenance("user"), self._present())
+
+    def keep(self, title: str, origin: Provenance) -> str:
+        """Keeps the files as they are now. Returns the name of the change; empty when nothing changed."""
+        if not self._repository.usable:
+            return ""
+        with self._repository.locked() as git:
+            return _commit(git, title, origin, self._present())
+
+    def log(self, path: str, *, limit: int = 50) -> list[Entry]:
+        """The changes of a file or folder, newest first."""
+        if not self._repository.usable or not self._repository.exists:
+            return []
+        with self._repository.locked() as git:
+            _commit(git, "edited by hand", Provenance("user"), self._present())
+            out = git.text("log", f"--max-count={limit}", f"--format={_SHOWN}", "--", path, may_fail=True)
+        return [_entry(record) for record in out.split("\x1e") if record.strip()]
+
+    def diff(self, change: str, path: str = "") -> str:
+        """What a change did."""
+        with self._repository.locked() as git:
+            commit = _find(git, change)
+            paths = ("--", path) if path else ()
+            out = git.text("diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths)
+        return out[:_LONGEST_DIFF]
+
+    def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
+        """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""
+        with self._repository.locked() as git:
+            _commit(git, "edited by hand", Provenance("user"), self._present())
+            commit = _find(git, change)
+            planned = [self._undone(git, commit, path) for path in _touched(git, commit, under)]
+            files = [(path, data) for path, data in planned if data != self._read(path)]
+            if not files:
+                raise LearningError(f"There is nothing left of {change} to take back.", hint="Nothing was changed.")
+            self._write(files)
+            name = _commit(git, f"take back {commit[:10]}", origin, self._present())
+        return Reverted(name, tuple(path for path, _ in files))
+
+    def restore(self, change: str, under: str, origin: Provenance) -> Reverted:
+        """Brings everything below `under` back to how it was after a change."""
+        with self._repository.locked() as git:
+            _commit(git, "edited by hand", Provenance("user"), self._present())
+            commit = _find(git, change)
+            then = set(git.text("ls-tree", "-r", "--name-only", "-z", commit, "--", under).split("\0")) - {""}
+            now = set(git.text("ls-tree", "-r", "--name-only", "-z", "HEAD", "--", under).split("\0")) - {""}
+            planned = [(path, git.show(commit, path) if path in then else None) for path in sorted(then | now)]
+            files = [(path, data) for path, data in planned if data != self._read(path)]
+            self._write(files)
+            name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
+        return Reverted(name, tuple(path for path, _ in files))
+
+    def merge(self, current: str, base: str, other: str) -> str | None:
+        """What `other` changed in `base`, done to `current`; None when that can't be done."""
+        if current == base:
+            return other
+        if not self._repository.usable:
+            return None
+        with self._repository.locked() as git:
+            merged = git.merge(current.encode(), base.encode(), other.encode())
+        return None if merged is None else merged.decode()
+
+    def _undone(self, git: Git, commit: str, path: str) -> tuple[str, bytes | None]:
+        """A file without what a change did to it."""
+        before, after, current = git.show(f"{commit}^", path), git.show(commit, path), self._read(path)
+        if current == after:
+            return path, before
+        if after is not None and current is not None:
+            merged = git.merge(current, after, before or b"")
+            if merged is None:
+                merged = without(current, before or b"", after)
+            if merged is not None:
+                return path, merged if merged or before is not None else None
+        hint = f"Nothing was changed. Go back to a whole earlier state with --to, or edit {path} yourself."
+        raise LearningError(f"{path} was changed since, in the same place.", hint=hint)
+
+    def _read(self, path: str) -> bytes | None:
+        target = self._root / path
+        return target.read_bytes() if target.is_file() and not target.is_symlink() else None
+
+    def _write(self, files: Iterable[tuple[str, bytes | None]]) -> None:
+        for path, data in files:
+            target = self._root / path
+            if data is None:
+                target.unlink(missing_ok=True)
+                _remove_empty(target.parent, stop=self._root)
+            else:
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                put(target, data)
+
+    def _present(self) -> list[str]:
+        """Folders with something in them; git does not know empty ones."""
+        return [name for name in KEPT if any(_files(self._root / name))]
+
+
+def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
+    """`current` without what led from `before` to `after`, where each piece of that is still there, once.
+
+    A merge refuses neighbouring lines; in a list of notes, most lines are neighbours.
+    """
+    was, became, lines = (text.splitlines(keepends=True) for text in (before, after, current))
+    for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, was, became, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        wanted = became[j1:j2] or became[j1 - 1 : j1]
+        places = [place for place in range(len(lines)) if wanted and lines[place : place + len(wanted)] == wanted]
+        if len(places) != 1:
+            return None
+        kept = [] if kind != "delete" else wanted
+        lines[places[0] : places[0] + len(wanted)] = [*kept, *was[i1:i2]]
+    return b"".join(lines)
+
+
+def put(target: Path, data: bytes) -> None:
+    """Writes a file in one step."""
+    try:
+        atomic.replace(target, data.decode())
+    except UnicodeDecodeError:  # a picture of a skill
+        draft = target.with_name(f".{target.name}.new")
+        draft.write_bytes(data)
+        draft.replace(target)
+
+
+def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str:
+    """Keeps the work tree; empty when it is as the last change left it."""
+    known = {path.partition("/")[0] for path in git.text("ls-files", "-z").split("\0") if path}
+    wanted = sorted({*present, *known})
+    if wanted:
+        git.run("add", "--all", "--", *wanted)
+    tree = git.text("write-tree")
+    head = git.text("rev-parse", "--verify", "-q", "HEAD", may_fail=True)
+    if head and git.text("rev-parse", f"{head}^{{tree}}") == tree:
+        return ""
+    if not head and tree == _EMPTY:
+        return ""
+    trailers = [f"By: {origin.by}"]
+    trailers += [f"Session: {origin.session}"] if origin.session else []
+    trailers += [f"Turn: {origin.turn}"] if origin.turn else []
+    message = f"{' '.join(title.split())[:200]}\n\n" + "\n".join(trailers) + "\n"
+    parents = ("-p", head) if head else ()
+    commit = git.run("commit-tree", tree, *parents, given=message.encode()).decode().strip()
+    git.run("update-ref", "HEAD", commit, *([head] if head else []))
+    return commit
+
+
+def _find(git: Git, change: str) -> str:
+    """The whole name of a change."""
+    fit = change.isalnum() and len(change) >= 4
+    commit = git.text("rev-parse", "--verify", "-q", f"{change}^{{commit}}", may_fail=True) if fit else ""
+    if not commit:
+        raise LearningError(f"There is no change {change!r}.", hint="See the names with `history`.")
+    return commit
+
+
+def _touched(git: Git, commit: str, under: str) -> list[str]:
+    out = git.text("diff-tree", "--root", "--no-commit-id", "-r", "--name-only", "-z", commit, "--", under)
+    return [path for path in out.split("\0") if path]
+
+
+def _entry(record: str) -> Entry:
+    name, when, title, by, session, turn = record.strip("\n").split("\x1f")
+    known: dict[str, By] = {one: one for one in _BY}
+    return Entry(name, float(when), title, Provenance(known.get(by, "hermes"), session, turn))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith((".lock", ".new")))
+
+
+def _remove_empty(folder: Path, *, stop: Path) -> None:
+    while folder != stop and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

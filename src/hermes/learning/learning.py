@@ -1,0 +1,122 @@
+"""`Learning`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from hermes.core.ports import Clock, SystemClock
+from hermes.learning.change import Applied, Change, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.history import History, Reverted
+from hermes.learning.library import BUNDLED, Library
+from hermes.learning.memory import Limits, Memory, MemoryProvider
+from hermes.learning.proposals import Proposal, Proposals
+from hermes.learning.records import Records
+from hermes.learning.repository import Repository, find_git
+from hermes.settings import Home
+from hermes.settings.sections import Learning as LearningSettings
+
+
+class SkillCommand(msgspec.Struct, frozen=True):
+    """A skill as a slash command."""
+
+    name: str
+    description: str
+
+
+class Learning:
+    """Everything that is learned in one home. Making one touches no file."""
+
+    def __init__(self, home: Home, history: History, memory: Memory, skills: Library, proposals: Proposals) -> None:
+        self.home = home
+        self.history = history
+        self.memory = memory
+        self.skills = skills
+        self.proposals = proposals
+
+    def prompt(self) -> str:
+        """What a new session is told: a snapshot of the memory, and which skills there are."""
+        return "\n\n".join(part for part in (self.memory.snapshot(), self.skills.index()) if part)
+
+    def commands(self) -> list[SkillCommand]:
+        """Each skill that is offered, as a slash command."""
+        return [SkillCommand(skill.name, skill.description) for skill in self.skills.all() if skill.offered]
+
+    def command(self, name: str, words: str, now: float) -> str:
+        """What the user says to the model by `/name words`. Counts as a use."""
+        text = self.skills.view(name)
+        self.skills.records.used(name, "command", now)
+        task = f"\n\nThe task: {words.strip()}" if words.strip() else ""
+        return f"Use the skill {name}:\n\n{text}{task}"
+
+    def preview(self, change: Change) -> str:
+        """What a change would do. Raises LearningError when it can't be made."""
+        match change:
+            case MemoryChange():
+                return self.memory.preview(change)
+            case SkillChange():
+                return self.skills.preview(change)
+            case _:
+                assert_never(change)
+
+    def apply(self, change: Change, origin: Provenance) -> Applied:
+        """Makes a change."""
+        match change:
+            case MemoryChange():
+                return self.memory.apply(change, origin)
+            case SkillChange():
+                return self.skills.apply(change, origin)
+            case _:
+                assert_never(change)
+
+    def is_users(self, change: Change) -> bool:
+        """Whether it would change what the user wrote or pinned."""
+        return isinstance(change, SkillChange) and self.skills.is_users(change.name)
+
+    def propose(self, change: Change, origin: Provenance, why: str = "") -> Proposal:
+        """Keeps a change for the user to decide about."""
+        return self.proposals.add(change, origin, why=why, diff=self.preview(change))
+
+    def approve(self, name: str) -> Proposal:
+        """Makes a proposed change. Raises LearningError when it does not fit any more; then it still waits."""
+        proposal = self._waiting(name)
+        applied = self.apply(proposal.change, proposal.origin)
+        return self.proposals.decide(proposal, "approved", applied.hash)
+
+    def reject(self, name: str) -> Proposal:
+        """Puts a proposed change aside for good."""
+        return self.proposals.decide(self._waiting(name), "rejected")
+
+    def revert(self, change: str, under: str, *, whole: bool = False) -> Reverted:
+        """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
+        undo = self.history.restore if whole else self.history.revert
+        reverted = undo(change, under, Provenance("user"))
+        for name in {Path(path).parts[1] for path in reverted.files if path.startswith("skills/")}:
+            if not name.startswith("."):
+                self.skills.rewritten(name)
+        return reverted
+
+    def _waiting(self, name: str) -> Proposal:
+        proposal = self.proposals.find(name)
+        if proposal.status != "pending":
+            raise LearningError(f"{name} was {proposal.status} already.", hint="Nothing was changed.")
+        return proposal
+
+
+def open_learning(
+    home: Home,
+    settings: LearningSettings,
+    environment: Mapping[str, str],
+    *,
+    clock: Clock | None = None,
+    provider: MemoryProvider | None = None,
+    bundled: Path = BUNDLED,
+) -> Learning:
+    """Puts the parts together. Touches no file."""
+    clock = clock or SystemClock()
+    folder = home.root / "learning"
+    history = History(home.root, Repository(home.root, folder / "history.git", find_git(environment)))
+    memory = Memory(home.memories, history, Limits(settings.memory_limit, settings.user_limit), provider=provider)
+    skills = Library(home.skills, Records(folder), history, clock, bundled)
+    return Learning(home, history, memory, skills, Proposals(folder / "proposals", clock))

@@ -1,0 +1,106 @@
+"""Changes that wait for the user's word. Each is a file of its own, written whole: a list that survives everything."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import SettingsError
+from hermes.learning.change import Change, LearningError, Provenance
+from hermes.settings import atomic
+
+Status: TypeAlias = Literal["pending", "approved", "rejected"]
+_KEPT = 300  # proposals that were decided
+_MOST = 100  # that may wait
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A change, why and by whom it was proposed, what it would do, and what became of it."""
+
+    id: str
+    change: Change
+    origin: Provenance
+    why: str = ""
+    diff: str = ""
+    created: float = 0.0
+    status: Status = "pending"
+    hash: str = ""
+    """Its name in the history, once it was approved."""
+
+
+class Proposals:
+    """The folder of proposals."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def pending(self) -> list[Proposal]:
+        """What waits, the oldest first."""
+        return [proposal for proposal in self.all() if proposal.status == "pending"]
+
+    def all(self) -> list[Proposal]:
+        """Everything that is known, the oldest first."""
+        paths = sorted(self._folder.glob("p*.json"), key=lambda path: _number(path.stem))
+        return [self._read(path) for path in paths]
+
+    def find(self, name: str) -> Proposal:
+        """One by its id."""
+        path = self._folder / f"{name}.json"
+        if not _number(name) or not path.is_file():
+            raise LearningError(f"There is no proposal {name!r}.", hint="See: hermes skills proposals")
+        return self._read(path)
+
+    def add(self, change: Change, origin: Provenance, *, why: str, diff: str) -> Proposal:
+        """Keeps a proposal. The same change is not proposed twice, nor again after it was rejected."""
+        with self._locked():
+            known = self.all()
+            for proposal in known:
+                if proposal.change == change and proposal.status != "approved":
+                    return proposal
+            if sum(proposal.status == "pending" for proposal in known) >= _MOST:
+                raise LearningError(f"{_MOST} proposals wait already.", hint="See: hermes skills proposals")
+            number = max((_number(proposal.id) for proposal in known), default=0) + 1
+            proposal = Proposal(
+                id=f"p{number}", change=change, origin=origin, why=why, diff=diff, created=self._clock.now()
+            )
+            self._write(proposal)
+            self._forget(known)
+            return proposal
+
+    def decide(self, proposal: Proposal, status: Status, change: str = "") -> Proposal:
+        """Writes down what became of it."""
+        decided = msgspec.structs.replace(proposal, status=status, hash=change)
+        with self._locked():
+            self._write(decided)
+        return decided
+
+    def _forget(self, known: list[Proposal]) -> None:
+        decided = [proposal for proposal in known if proposal.status != "pending"]
+        for proposal in decided[: max(0, len(decided) - _KEPT)]:
+            (self._folder / f"{proposal.id}.json").unlink(missing_ok=True)
+
+    def _locked(self) -> AbstractContextManager[Path]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return atomic.locked(self._folder / "proposals")
+
+    def _write(self, proposal: Proposal) -> None:
+        text = msgspec.json.format(msgspec.json.encode(proposal), indent=1).decode()
+        try:
+            atomic.replace(self._folder / f"{proposal.id}.json", text)
+        except SettingsError as error:
+            raise LearningError(error.message, hint=error.hint) from error
+
+    def _read(self, path: Path) -> Proposal:
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Proposal)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise LearningError(
+                f"{path} can't be read ({error}).", hint="Move it away; nothing else is lost."
+            ) from error
+
+
+def _number(name: str) -> int:
+    return int(name[1:]) if name[:1] == "p" and name[1:].isdecimal() else 0

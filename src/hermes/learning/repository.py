@@ -1,0 +1,180 @@
+"""A git repository of our own inside the home, cut off from the user's git settings and hooks.
+
+Its work tree is the home, of which it sees `memories/` and `skills/` alone. One process uses it at a time.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hermes.learning.change import LearningError
+
+KEPT = ("memories", "skills")
+_PATIENCE = 20.0  # seconds for another process to let go
+_SLOW = 60.0  # seconds after which git is given up on
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tfilemode = false
+\tsymlinks = true
+\tautocrlf = false
+\thooksPath = /dev/null
+\texcludesFile = /dev/null
+\tattributesFile = /dev/null
+\tfsmonitor = false
+\tquotePath = false
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+"""
+_FILES = {
+    "HEAD": "ref: refs/heads/main\n",
+    "info/attributes": "* -text -eol -ident -filter -working-tree-encoding\n",
+    "info/exclude": ".*.lock\n.*.new\n.staging/\n.pending.json\n",
+}
+
+
+def find_git(environment: Mapping[str, str]) -> str:
+    """Where git is; empty when there is none."""
+    return shutil.which("git", path=environment.get("PATH", os.defpath)) or ""
+
+
+class Repository:
+    """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
+
+    def __init__(self, root: Path, folder: Path, git: str) -> None:
+        self._root = root
+        self._folder = folder
+        self._git = git
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a git to work with."""
+        return bool(self._git)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever kept."""
+        return (self._folder / "config").exists()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator["Git"]:
+        """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
+        if not self._git:
+            raise LearningError("There is no history: git is not installed.", hint="Install git to get one.")
+        lock = self._lock()
+        try:
+            self._make()
+            (self._folder / "index.lock").unlink(missing_ok=True)
+            yield Git(self._root, self._folder, self._git, lock)
+        finally:
+            os.close(lock)
+
+    def _lock(self) -> int:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    os.close(lock)
+                    raise LearningError(
+                        "Another process kept the history of memory and skills busy for too long.",
+                        hint="Try again when it is done.",
+                    ) from None
+                time.sleep(0.005)
+            else:
+                return lock
+
+    def _make(self) -> None:
+        if self.exists:
+            return
+        for name in ("objects", "refs", "info"):
+            (self._folder / name).mkdir(mode=0o700, exist_ok=True)
+        for name, text in _FILES.items():
+            (self._folder / name).write_text(text)
+        draft = self._folder / "config.new"
+        draft.write_text(_CONFIG)
+        draft.rename(self._folder / "config")  # last: whoever sees it sees a whole repository
+
+
+class Git:
+    """A repository while its lock is held."""
+
+    def __init__(self, root: Path, folder: Path, git: str, lock: int) -> None:
+        self._root = root
+        self._folder = folder
+        self._git = git
+        self._lock = lock
+
+    def run(self, *arguments: str, given: bytes = b"", may_fail: bool = False) -> bytes:
+        """Runs git and returns what it wrote."""
+        done = self._run(arguments, given)
+        if done.returncode and not may_fail:
+            said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
+            raise LearningError(
+                f"git {arguments[0]} failed: {said[-1] if said else done.returncode}",
+                hint="The history of memory and skills was not changed.",
+            )
+        return done.stdout if not done.returncode else b""
+
+    def text(self, *arguments: str, may_fail: bool = False) -> str:
+        """The same as text, without the last line end."""
+        return self.run(*arguments, may_fail=may_fail).decode(errors="replace").rstrip("\n")
+
+    def show(self, commit: str, path: str) -> bytes | None:
+        """A file as it was; None when there was none."""
+        done = self._run(("cat-file", "blob", f"{commit}:{path}"), b"")
+        return None if done.returncode else done.stdout
+
+    def merge(self, current: bytes, base: bytes, other: bytes) -> bytes | None:
+        """What `other` changed in `base`, done to `current`; None when both changed the same lines."""
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            names = [Path(folder) / name for name in ("current", "base", "other")]
+            for path, data in zip(names, (current, base, other), strict=True):
+                path.write_bytes(data)
+            done = self._run(("merge-file", "-p", "-q", *map(str, names)), b"")
+        return None if done.returncode else done.stdout
+
+    def _run(self, arguments: tuple[str, ...], given: bytes) -> "subprocess.CompletedProcess[bytes]":
+        environment = {
+            "GIT_DIR": str(self._folder),
+            "GIT_WORK_TREE": str(self._root),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_AUTHOR_NAME": "Hermes",
+            "GIT_AUTHOR_EMAIL": "hermes@localhost",
+            "GIT_COMMITTER_NAME": "Hermes",
+            "GIT_COMMITTER_EMAIL": "hermes@localhost",
+            "HOME": str(self._folder),
+            "LC_ALL": "C",
+        }
+        try:
+            return subprocess.run(
+                [self._git, *arguments],
+                input=given,
+                capture_output=True,
+                env=environment,
+                cwd=self._root,
+                pass_fds=(self._lock,),  # what a killed Hermes leaves running still holds the lock
+                start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
+                timeout=_SLOW,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LearningError(
+                f"git took longer than {_SLOW:.0f} seconds.", hint="The history was not changed."
+            ) from error

@@ -1,0 +1,199 @@
+"""Looks through the files of a skill: instructions in its texts, and code that takes, hides, destroys or stays."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.learning.scan.disguise import readings
+from hermes.learning.scan.text import scan
+
+Level: TypeAlias = Literal["danger", "caution"]
+
+_LONGEST = 2_000_000
+_PROGRAMS = (
+    b"\x7fELF",
+    b"MZ",
+    b"\xca\xfe\xba\xbe",
+    b"\xfe\xed\xfa",
+    b"\xcf\xfa\xed\xfe",
+    b"\x80\x04\x95",
+    b"\x80\x05\x95",
+)
+_COMPILED = (".so", ".dll", ".dylib", ".exe", ".pyc", ".pth", ".pkl", ".pickle", ".jar", ".node", ".wasm", ".bin")
+_HOME = r"(?:~|\$\{?home\}?|/home/\w+|/root|expanduser)"
+_PRIVATE = (
+    r"(?:\.ssh\b|id_(?:rsa|ed25519|ecdsa)|\.aws/|\.netrc|\.gnupg|\.pgpass|\.kube/config|/etc/shadow|\.hermes/(?:\.env|state)|"
+    r"\.config/(?:gh|gcloud)|\.docker/config|login\.keychain|cookies\.sqlite|wallet\.dat|\.bash_history|\.zsh_history)"
+)
+_SENDS = (
+    r"(?:\bcurl\b|\bwget\b|\bnc\b|\bncat\b|\bscp\b|\bsendmail\b|\brequests\.(?:post|put|request|get)|\burlopen|\bfetch\(|"
+    r"\bhttpx?2?\.|\baiohttp\b|\bsocket\.|\bxmlhttprequest|\binvoke-(?:webrequest|restmethod)|\bsmtplib)"
+)
+_WHOLE_ENVIRONMENT = r"(?:\$\(\s*(?:env|printenv|set)\b|`\s*(?:env|printenv)\b|\bprintenv\b|\bos\.environ(?!\.get|\[)|\bprocess\.env(?!\.\w)|\benv\s*\|)"
+
+# ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
+_SOURCES: tuple[tuple[Level, str, str], ...] = (
+    (
+        "danger",
+        "runs what it downloads",
+        r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b[^\n]{0,300}?\|\s*(?:sudo\s+)?(?:(?:/usr)?/bin/)?(?:env\s+)?(?:(?:ba|z|da|k|fi)?sh|python\d?(?:\.\d+)?|perl|ruby|node|php|iex)\b",
+    ),
+    (
+        "danger",
+        "runs what it downloads",
+        r"\b(?:ba|z|da)?sh\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)|\b(?:eval|source|exec)\s+[\"']?(?:\$\(|`|<\()\s*(?:curl|wget)|\.\s+<\(\s*curl",
+    ),
+    (
+        "danger",
+        "runs what it downloads",
+        r"\bexec\s*\(\s*(?:\w+\.)*(?:urlopen|get|read|decode)\b|\beval\s*\(\s*(?:await\s+)?(?:fetch|requests|urlopen)",
+    ),
+    (
+        "danger",
+        "runs what it downloads",
+        r"\b(?:curl|wget)\b[^\n]*(?:-o|-O|>)\s*(\S+)[^\n]*(?:&&|;|\n)[^\n]*(?:chmod\s+\+?[x7]\S*\s+\S*|\b(?:ba|z)?sh\s+)\S*",
+    ),
+    (
+        "danger",
+        "runs hidden code",
+        r"\bbase(?:64|32)\s+(?:-d|-D|--decode)\b[^\n]{0,200}\|\s*(?:sudo\s+)?(?:\w*sh|python\d?|perl|node|ruby)\b|\bxxd\s+-r\b[^\n]{0,100}\|\s*\w*sh\b|\|\s*(?:rev|tr\s+\S+\s+\S+)\s*\|\s*\w*sh\b",
+    ),
+    (
+        "danger",
+        "runs hidden code",
+        r"\b(?:exec|eval|compile)\s*\(\s*(?:\w+\.)*(?:b(?:ase)?64\w*decode|b64decode|decode|unhexlify|fromhex|decompress|loads|join|atob|fromcharcode|buffer\.from)\b",
+    ),
+    (
+        "danger",
+        "runs hidden code",
+        r"\bmarshal\.loads|\bpickle\.loads?\b|\bcodecs\.decode\([^)]*rot|\bfunction\(\s*atob|\b__builtins__\b|\bgetattr\s*\(\s*(?:__import__|os\b|builtins|sys\.modules|importlib|subprocess|__builtins__)|\b__import__\s*\(\s*(?!['\"](?:json|re|math|datetime|time|pathlib)['\"])",
+    ),
+    (
+        "danger",
+        "runs hidden code",
+        r"(?:chr\(\s*\d+\s*\)\s*\+\s*){3}|(?:\\x[0-9a-f]{2}){12}|['\"][a-z]{1,5}['\"]\s*\+\s*['\"][a-z:/.]{1,12}['\"]\s*(?:\+\s*['\"][\w./:]{1,12}['\"])?[^\n]{0,200}(?:urlopen|requests|curl|system|popen|getattr|exec|fetch)",
+    ),
+    (
+        "danger",
+        "takes secrets along",
+        rf"{_SENDS}[^\n]{{0,300}}(?:{_PRIVATE}|{_WHOLE_ENVIRONMENT})|(?:{_PRIVATE}|{_WHOLE_ENVIRONMENT})[^\n]{{0,300}}{_SENDS}",
+    ),
+    (
+        "danger",
+        "reads private files",
+        rf"\b(?:cat|less|head|tail|cp|tar|zip|base64|open|read|readfile\w*|copyfile|get-content|type)\b[^\n]{{0,80}}{_PRIVATE}|{_HOME}[^\n]{{0,10}}/\.(?:ssh|aws|gnupg|netrc)\b(?!/config|/known_hosts)|\bsecurity\s+find-(?:generic|internet)-password",
+    ),
+    (
+        "danger",
+        "stays after it has run",
+        r"\bcrontab\s+-(?!l\s*$|l\s*\n)|\|\s*crontab\b|/etc/cron|\bsystemctl\b[^\n]*\benable\b|\blaunchctl\s+(?:load|bootstrap)|launchagents/|\bschtasks\b[^\n]*/create|currentversion\\+run",
+    ),
+    (
+        "danger",
+        "stays after it has run",
+        r"(?:>>?|tee(?:\s+-a)?|\bopen\()\s*[\"']?(?:~|\$home|\$\{home\}|/root|/home/\w+)?/?\.(?:bashrc|bash_profile|profile|zshrc|zprofile|config/fish|config/autostart|xinitrc)|authorized_keys|\.git/hooks/|\bcore\.hookspath|/etc/(?:profile|rc\.local|ld\.so\.preload|sudoers)|\bld_preload\b|sitecustomize",
+    ),
+    (
+        "danger",
+        "opens a way in",
+        r"/dev/(?:tcp|udp)/|\bnc(?:at)?\b[^\n]*\s-\w*[ec]\b|\bsocat\b[^\n]*\bexec:|\bbash\s+-i\b[^\n]*[<>]&|\bpty\.spawn|\bsocket\.socket\([^\n]*(?:\n[^\n]*){0,6}?\bdup2\b|\bngrok\b|\bssh\s+[^\n]*-R\s",
+    ),
+    (
+        "danger",
+        "destroys files",
+        r"\brm\s+(?:-\w+\s+)*-\w*[rf]\w*\s+(?:-\w+\s+|--\S+\s+)*[\"']?(?:/(?:\s|$|\*|[\"'])|~|\$\{?home\}?|\*(?:\s|$))|\brmtree\s*\(\s*(?:os\.path\.)?(?:expanduser|path\.home|['\"][/~])|\bmkfs|\bdd\b[^\n]*\bof=/dev/|>\s*/dev/sd|:\(\)\s*\{|\bfind\s+(?:/|~)\s[^\n]*-delete|\bshred\b",
+    ),
+    (
+        "danger",
+        "turns protection off",
+        r"\b(?:setenforce\s+0|ufw\s+disable|iptables\s+-f\b|csrutil\s+disable|set-mppreference|spctl\s+--master-disable)|approvals?\.?(?:mode)?\W{0,3}(?:=|:|to)\W*(?:off|full)\b|\bpolicy\.yaml\b|hermes\s+config\s+set\s+(?:approvals|tools|mcp)|--(?:yolo|dangerously)",
+    ),
+    (
+        "danger",
+        "changes what Hermes is",
+        r"(?:>>?|tee|write_file|cp|mv)\b[^\n]{0,80}\.hermes/(?:config\.yaml|\.env|policy\.yaml|hooks|plugins|memories)",
+    ),
+    (
+        "danger",
+        "mines or phones home",
+        r"\b(?:xmrig|minerd|stratum\+tcp|coinhive)\b|\b(?:discord(?:app)?\.com/api/webhooks|api\.telegram\.org/bot|requestbin|webhook\.site|pipedream\.net|ngrok\.io|burpcollaborator|interact\.sh|oast\.(?:fun|pro|live|site))",
+    ),
+    (
+        "caution",
+        "sends data somewhere",
+        r"\bcurl\b[^\n]*\s(?:-d|--data\S*|-F|--form|-T|--upload-file|-X\s*(?:POST|PUT))\b|\brequests\.(?:post|put|patch)\b|\burlopen\([^\n]*data\s*=|\bsmtplib\b",
+    ),
+    ("caution", "wants more rights", r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b"),
+    (
+        "caution",
+        "installs packages",
+        r"\b(?:pip3?|uv pip|npm|pnpm|yarn|gem|cargo|go|brew|apt(?:-get)?)\s+(?:install|add|i)\b[^\n]*(?:https?://|git\+|--(?:index-url|extra-index-url|registry))",
+    ),
+    (
+        "caution",
+        "starts programs from code",
+        r"\b(?:os\.system|os\.popen|subprocess\.\w+\([^\n]*shell\s*=\s*true|child_process)\b",
+    ),
+)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something a person should know before they keep a file."""
+
+    level: Level
+    what: str
+    file: str
+    line: int = 0
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.level}: {place}: {self.what}" + (f": {self.excerpt}" if self.excerpt else "")
+
+
+def scan_files(files: Mapping[str, bytes]) -> list[Finding]:
+    """Everything found in a skill's files, the worst first."""
+    found = [finding for name, data in sorted(files.items()) for finding in _scan_file(name, data)]
+    return sorted(found, key=lambda finding: finding.level != "danger")
+
+
+def _scan_file(name: str, data: bytes) -> Iterator[Finding]:
+    if data.startswith(_PROGRAMS) or name.lower().endswith(_COMPILED):
+        yield Finding("danger", "is a program nobody can read", name)
+        return
+    if len(data) > _LONGEST:
+        yield Finding("caution", "is too large to be looked through", name)
+    try:
+        text = data[:_LONGEST].decode("utf-8")
+    except UnicodeDecodeError:
+        if not name.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")):
+            yield Finding("caution", "is not text", name)
+        return
+    if what := scan(text):
+        yield Finding("danger", what, name, _line_of(text, what), "")
+    yield from _scan_code(name, text)
+
+
+def _scan_code(name: str, text: str) -> Iterator[Finding]:
+    """One finding per sign: in the text as it is, else in one of its other readings."""
+    plain = text.casefold()
+    others = [reading for reading in readings(text) if reading != plain]
+    for level, what, pattern in _patterns():
+        if found := pattern.search(plain):
+            line = plain.count("\n", 0, found.start()) + 1
+            yield Finding(level, what, name, line, " ".join(found[0].split())[:80])
+        elif level == "danger" and any(pattern.search(reading) for reading in others):
+            yield Finding(level, f"{what}, in disguise", name)
+
+
+def _line_of(text: str, what: str) -> int:
+    """The first line that shows the same by itself; 0 when it takes several."""
+    return next((number for number, line in enumerate(text.split("\n"), 1) if line.strip() and scan(line) == what), 0)
+
+
+@cache
+def _patterns() -> tuple[tuple[Level, str, "re.Pattern[str]"], ...]:
+    return tuple((level, what, re.compile(source)) for level, what, source in _SOURCES)

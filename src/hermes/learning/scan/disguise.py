@@ -1,0 +1,126 @@
+"""What a text says once its disguises are off: invisible characters, lookalikes, spacing, digits, encodings.
+
+Each reading is plain lower-case text. None of them is shown to anybody; they are only looked at for patterns.
+"""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+_TAGS = range(0xE0000, 0xE0080)
+_INVISIBLE = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+_HIDDEN_IN_WORD = "(?<=[A-Za-z])[\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff]+(?=[A-Za-z])"
+_ZERO_WIDTH = "[\u200b\u2060-\u2064\u180e]"
+_OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
+_RUN = r"(?<!\w)(?:\w[ .\-_*|/]{1,3}){4,}\w(?!\w)"
+_MIXED = r"[^\W_]*(?:[^\W\d_][0134578@$!]|[0134578@$!][^\W\d_])[\w@$!]*"
+_BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
+_HEX = r"(?i)(?:\\x[0-9a-f]{2}|%[0-9a-f]{2}){6,}|\b(?:[0-9a-f]{2} ?){12,}\b"
+_ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
+_DIGITS = str.maketrans("0134578@$!", "oieastbasi")
+# Letters of other alphabets that look like Latin ones.
+_LOOKALIKES = str.maketrans(
+    "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđ",
+    "aeopcyxijsdqwghlbmhtkraopviktuenpxywsilod",
+)
+_MOST = 100_000
+"""Characters that are looked at; what is longer is looked at in its beginning and its end."""
+
+
+def hidden(text: str) -> str:
+    """What is in the text that a reader can't see; empty when there is nothing."""
+    if any(ord(char) in _TAGS for char in text) and not _only_flags(text):
+        return "characters of the tag block, which no reader sees"
+    if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
+        return "invisible characters between letters"
+    if re.search(_OVERRIDES, text):
+        return "characters that turn the direction of writing"
+    return ""
+
+
+def readings(text: str) -> Iterator[str]:
+    """The text in every reading that differs from the one before."""
+    if len(text) > _MOST:
+        text = f"{text[: _MOST // 2]}\n{text[-_MOST // 2 :]}"
+    seen: set[str] = set()
+    for candidate in _candidates(text):
+        plain = " ".join(candidate.split("\r")).casefold()
+        if plain.strip() and plain not in seen:
+            seen.add(plain)
+            yield plain
+
+
+def _candidates(text: str) -> Iterator[str]:
+    yield text
+    shown = _visible(text)
+    yield shown
+    folded = unicodedata.normalize("NFKC", shown).casefold()
+    stripped = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
+    yield stripped
+    if not stripped.isascii():
+        yield stripped.translate(_LOOKALIKES)
+    if "&" in shown or "%" in shown or "\\" in shown:
+        yield re.sub(_ESCAPED, lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(shown)))
+    if re.search(_MIXED, stripped):
+        yield re.sub(_MIXED, lambda found: found[0].translate(_DIGITS), stripped)
+    if re.search(_RUN, shown):
+        yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
+    for inner in _decoded(shown):
+        yield inner
+        yield _visible(inner)
+    yield codecs.encode(stripped, "rot13")
+    yield stripped[::-1]
+
+
+def _visible(text: str) -> str:
+    """Tag characters as the letters they stand for, other invisible ones gone."""
+    letters = "".join(chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char for char in text)
+    return re.sub(_INVISIBLE, "", letters)
+
+
+def _only_flags(text: str) -> bool:
+    """The flags of England, Scotland and Wales are a black flag and tag letters."""
+    rest = re.sub("\U0001f3f4[\U000e0061-\U000e007a]{1,6}\U000e007f", "", text)
+    return not any(ord(char) in _TAGS for char in rest)
+
+
+def _joined(run: str) -> str:
+    """Words written letter by letter, put together; a wider gap, or the rarer kind of gap, is where a word ends."""
+    words = re.split(r"[ .\-_*|/]{2,}", run)
+    if len(words) == 1 and " " in run and re.search(r"[.\-_*|/]", run):
+        words = run.split(" ")
+    return " ".join(re.sub(r"[ .\-_*|/]", "", word) for word in words)
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for found in re.finditer(_BASE64, text):
+        yield from _as_text(_unbase64(found[0]))
+    for found in re.finditer(_HEX, text):
+        digits = re.sub(r"\\x|%|\s", "", found[0])
+        with_pairs = digits[: len(digits) // 2 * 2]
+        yield from _as_text(bytes.fromhex(with_pairs))
+
+
+def _unbase64(word: str) -> bytes:
+    word = word.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(word + "=" * (-len(word) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _as_text(data: bytes) -> Iterator[str]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    if len(text) >= 8 and sum(char.isprintable() or char.isspace() for char in text) == len(text):
+        yield text

@@ -1,0 +1,346 @@
+"""The patterns of injected instructions. Strong ones count alone; of the weak, two of different kinds are needed.
+
+They are looked for in lower-case readings of a text (see `disguise`). Words of one family may stand apart, but only
+within a sentence, so that ordinary prose about instructions, rules and keys is left alone.
+"""
+# ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+_GAP = r"[^.!?\n]{0,60}?"
+_NEAR = r"(?:\W+\w+){0,4}?\W+"
+_PRIOR = (
+    r"(?:previous|prior|above|earlier|preceding|foregoing|former|existing|original|initial|system|developer|safety|"
+    r"your|everything|all (?:of )?(?:the |your |these |those |prior |previous )*)"
+)
+_ORDERS = r"(?:instructions?(?! (?:pointer|set|cache|count))|prompts?|directives?|guidelines?|programming|training|orders|commands)"
+_RULES = r"(?:rules|polic(?:y|ies)|constraints|restrictions|guardrails|safeguards|limitations|protocols?)"
+_DROP = (
+    r"\b(?:ignore|disregard|forget|override|overrule|bypass|neglect|dismiss|discard|abandon|circumvent|"
+    r"do(?: not|n.?t) (?:follow|obey|heed|respect)|stop (?:following|obeying)|pay no attention to|set aside)"
+)
+_SECRETS = (
+    r"(?:api.?keys?|access.?keys?|tokens?|passwords?|passphrases?|credentials?|secrets?|private keys?|ssh keys?|"
+    r"id_(?:rsa|ed25519|ecdsa|dsa)|\.env\b|\.ssh\b|\.aws\b|\.netrc|\.npmrc|\.pgpass|/etc/(?:passwd|shadow)|keychain|"
+    r"wallets?|seed phrase|cookies|environment variables|system prompt|chat history|conversation|(?:api )?settings file|"
+    r"config(?:uration)? file|\.hermes\b|memory\.md|user\.md|personal (?:data|information))"
+)
+_PLACES = (
+    r"(?:~|\$home|/home/\w+|/root)/\.(?:ssh/(?!config|known_hosts)|aws/|gnupg|netrc|hermes/(?:\.env|state)|env\b|"
+    r"config/(?:gh|gcloud)|kube/config|docker/config|codex/auth|claude/)|\bid_(?:rsa|ed25519|ecdsa)\b(?!\.pub)|/etc/shadow"
+)
+_SEND = (
+    r"\b(?:send|e-?mail|mail|upload|post|forward|transmit|exfiltrate|leak|share|submit|deliver|publish|report|attach|"
+    r"append|copy|paste|include|echo|encode)\b"
+)
+_OUTSIDE = r"(?:https?://|ftp://|\b[\w.+-]+@[\w-]+\.\w+|\b(?:external|remote|third.party|attacker)\b|\bwebhook\b)"
+_USER = r"(?:the )?(?:users?|human|person|owner|operator|anyone|anybody|them|developer)\b"
+_ASSISTANT = r"(?:assistants?|ai(?: agents?| models?| assistants?)?|llms?|language models?|agents?|chatbots?|bots?|hermes|claude|gpt|copilot)"
+
+
+class Phrase(NamedTuple):
+    """A pattern, what it is a sign of, and whether it is enough."""
+
+    kind: str
+    strong: bool
+    pattern: "re.Pattern[str]"
+
+
+_SOURCES: tuple[tuple[str, bool, str], ...] = (
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+(?:{_ORDERS}|{_RULES})\W+(?:(?:that|which|you|were|have|been|from|i|the|user|is|are)\W+){{0,4}}?(?:above|before|earlier|given|so far|received|system|got)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+{_PRIOR}\W*(?:\w+\W+){{0,3}}?(?:{_ORDERS}|{_RULES})\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b\W+(?:(?:the|your|all|any|these|those|safety|security|every)\W+)*{_RULES}\b(?! (?:in|of|for|from|that|which)\b)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b\W+(?:everything|anything|all|what)\W+(?:\w+\W+){{0,2}}?(?:above|before|(?:you (?:were|have been) |i (?:said|told)|was )(?:told|said|given)?)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier|system)(?:instruction|prompt|rule|message)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"\b(?:{_ORDERS}|{_RULES})\b{_GAP}\b(?:no longer (?:apply|valid|in effect)|are (?:void|cancell?ed|revoked|superseded|obsolete))",
+    ),
+    (
+        "a new identity for the assistant",
+        True,
+        r"\byou(?: are|.re| must| will|r role is)(?: now| henceforth| from now on)(?: be| act as| become| a| an| the| in)*\W+(?:root|admin\w*|dan\b|unrestricted|uncensored|unfiltered|jailbroken|developer mode|god mode|maintenance mode|free from|evil|a different|superuser)",
+    ),
+    (
+        "a new identity for the assistant",
+        True,
+        r"\b(?:enter|enable|activate|switch (?:in)?to|you are in)\b\W+(?:\w+\W+){0,2}?(?:developer|debug|god|dan|jailbreak|unrestricted|maintenance|admin(?:istrator)?|sudo) mode\b",
+    ),
+    (
+        "a new identity for the assistant",
+        False,
+        r"\b(?:you are now|from now on,? you (?:are|will|must|shall)|pretend (?:to be|you are)|act as if you|act as an? (?:unrestricted|different))\b",
+    ),
+    (
+        "forged marks of a conversation",
+        True,
+        r"</?\s*(?:system|tool_results?|tool_response|function_results?|function_calls?|assistant|developer|instructions?|untrusted|memory|im_start|im_end|user_query|admin)(?:\s[^<>\n]{0,80})?>",
+    ),
+    (
+        "forged marks of a conversation",
+        True,
+        r"<\|\s*(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\s*\|?>|\[/?inst\]|<</?sys>>|\[/?system\]|\[system (?:message|note|prompt|override|update)|begin system (?:prompt|message)",
+    ),
+    (
+        "forged marks of a conversation",
+        True,
+        r"(?:^|\n|<!--|/\*|#)\W{0,6}(?:(?:system|developer|admin(?:istrator)?) (?:message|prompt|note|override|instructions?|notice|update|alert)\s*:|(?:system|developer|admin(?:istrator)?)\s*:\s*(?:you|your|ignore|disregard|forget|run|execute|send|read|new|the user|override|before|after|do|from|always|never|please|as|this is|assistant|respond|reply|delete|approve|all)\b)",
+    ),
+    (
+        "forged marks of a conversation",
+        True,
+        r"(?:^|\n)\W{0,6}(?:important|urgent|special|additional)(?: system)? instructions?\W{0,4}(?::|\n)|\b(?:new|updated|hidden|secret|real|actual)(?: system)? instructions?\s*:",
+    ),
+    (
+        "words to the assistant",
+        False,
+        rf"\b(?:note|message|instructions?|attention|important|reminder|hint|hello|dear|hey|notice|memo)\b\W+(?:(?:to|for|the|all|any|this|every|your)\W+)*{_ASSISTANT}\b",
+    ),
+    (
+        "words to the assistant",
+        False,
+        rf"\bif you are an? (?:\w+ )?{_ASSISTANT}\b|\b{_ASSISTANT} (?:that (?:reads?|process(?:es)?)|reading|processing|summari[sz]ing) this\b",
+    ),
+    (
+        "words to the assistant",
+        False,
+        rf"\b{_ASSISTANT} (?:must|should|shall|has to|is required to|needs to|will now)\b",
+    ),
+    (
+        "a wish to be kept secret",
+        True,
+        rf"\b(?:do(?: not|n.?t)|never|must not|should not|without|avoid)\b\W+(?:ever )?(?:tell|mention|inform|reveal|notify|alert|disclose|let|telling|mentioning|informing|notifying|alerting|disclosing|letting|revealing)\w*\W+(?:(?:this|that|it|about|any of this|anything|to|or asking)\W+){{0,3}}{_USER}(?! (?:for|to choose|about the (?:error|result)))",
+    ),
+    (
+        "a made-up approval",
+        True,
+        rf"\b(?:do(?: not|n.?t)|never|must not|without)\b\W+(?:ever )?(?:ask|wait|prompt|check)(?:ing)?\b\W+(?:(?:for|with|to|the|a|any|their|{_USER})\W+)*(?:confirmation|permission|approval|consent)|\bwithout asking(?: for)? {_USER}",
+    ),
+    (
+        "a wish to be kept secret",
+        True,
+        rf"\b(?:hide|conceal|keep)\b{_NEAR}(?:secret |hidden )?from {_USER}|\b(?:user|human) (?:must|should|need|does) ?not (?:know|see|notice|be told|find out)",
+    ),
+    (
+        "a wish to be kept secret",
+        False,
+        r"\b(?:silently|secretly|covertly|quietly|in the background without|discreetly)\b",
+    ),
+    ("a made-up approval", True, r"\[(?:pre-?)?(?:approved|authori[sz]ed|verified|confirmed)(?: by [^\]]{1,30})?\]"),
+    (
+        "a made-up approval",
+        True,
+        r"\b(?:user|owner|operator|administrator|admin|human)s? (?:has |have |already |hereby |had )*(?:pre-?)?(?:approved?|authori[sz]ed?|granted|consented|confirmed|allowed|permitted|whitelisted)s?\b"
+        + _GAP
+        + r"\b(?:all|any|every|everything|unlimited|full|commands?|tool|terminal|access|actions?|execution)\b",
+    ),
+    (
+        "a made-up approval",
+        True,
+        r"\b(?:approvals?|confirmations?|permissions?|consent) (?:is|are) (?:not|never|no longer) (?:needed|required|necessary)|\bno (?:further |additional |user |more )?(?:approvals?|confirmations?|permissions?|consent) (?:is |are )?(?:needed|required|necessary)|\bgrant(?:ed|s)? you (?:full|unrestricted|all|root|unlimited|complete|admin)\b",
+    ),
+    (
+        "a made-up approval",
+        True,
+        r"\b(?:disable|turn off|switch off|deactivate|skip|bypass|circumvent|auto-?(?:approve|accept))\b\W+(?:(?:all|any|the|your|every|its|tool|command|user|hermes)\W+)*(?:approvals?|sandbox\w*|safety|permission (?:prompts?|checks?)|security(?: checks?)?|guardrails?|safeguards?)\b|\b(?:disable|turn off|bypass|deactivate)\b\W+(?:(?:all|any|the|your|every|user)\W+)+(?:confirmations?|polic(?:y|ies))\b",
+    ),
+    (
+        "a made-up approval",
+        True,
+        r"\bapprovals?(?:\.\w+)?\b\W*(?:mode\W*)?(?:to|=|:)\W*(?:off|full|none|never|auto|disabled)\b|--(?:yolo|dangerously[\w-]+|no-sandbox\b|full-auto)",
+    ),
+    (
+        "sending secrets away",
+        True,
+        rf"{_SEND}{_GAP}{_SECRETS}{_GAP}(?:{_OUTSIDE}|\b(?:upload|to (?:me|us|support|the following)|with the share|debug it)\b)",
+    ),
+    ("sending secrets away", True, rf"{_OUTSIDE}{_GAP}\b(?:with|containing|including)\b{_GAP}{_SECRETS}"),
+    (
+        "sending secrets away",
+        True,
+        rf"(?:{_SEND}|\b(?:read|cat|open|print|dump|show|output|reveal|fetch|load|get|grab|collect)\b){_GAP}(?:{_PLACES})",
+    ),
+    (
+        "sending secrets away",
+        True,
+        rf"\b(?:reveal|repeat|print|output|show|leak|disclose)\b{_NEAR}(?:system prompt|hidden (?:prompt|instructions)|initial instructions)",
+    ),
+    ("sending secrets away", False, rf"{_SEND}{_GAP}{_SECRETS}"),
+    (
+        "an address that carries data away",
+        True,
+        r"!?\[[^\]]*\]\(\s*<?https?://[^)\s]*[?#/=&][^)\s]*(?:\{\{|\$\{|\{[a-z_ ]+\}|%7b|<[a-z_ ]+>|\[[a-z_ ]+\]|(?:secret|token|password|api_?key|conversation|context|history)s?\b)",
+    ),
+    (
+        "an address that carries data away",
+        True,
+        r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]*\?[^\"'>\s]*(?:\{|\$|%7b|secret|token|data=)",
+    ),
+    (
+        "a dangerous command",
+        False,
+        r"\brm\s+-\w*[rf]\w*\s+(?:--no-preserve-root\s+)?(?:~|/|\$home|\*)(?:\s|$|[\"'`;&|*/])|\bmkfs\.|\bdd\b[^\n]{0,80}of=/dev/|:\(\)\s*\{",
+    ),
+    (
+        "a dangerous command",
+        False,
+        r"\b(?:curl|wget|fetch)\b[^\n|]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b|\bbase64\s+(?:-d|--decode)\b[^\n]{0,80}\|\s*(?:\w*sh|python\d?|perl|node)\b",
+    ),
+    (
+        "a dangerous command",
+        False,
+        r"\b(?:run|execute|eval)\b\W+(?:\w+\W+){0,3}?[`\"']?(?:curl|wget|sudo|bash -c|powershell|nc -)\b",
+    ),
+    (
+        "a wish to be remembered",
+        False,
+        r"\b(?:remember|memori[sz]e|save|store|add|write|persist|record|keep)\b"
+        + _NEAR
+        + r"(?:(?:to|in|into) (?:your |the )?(?:long.?term |permanent |persistent )?memor(?:y|ies)|permanently|forever|for (?:all )?future (?:sessions?|conversations?))",
+    ),
+    (
+        "a wish to be remembered",
+        False,
+        r"\b(?:in all future|for (?:every|all|any)? ?future|from now on,? (?:always|never|you)|in every (?:future )?(?:session|conversation|reply|answer))\b",
+    ),
+    (
+        "trust that nobody gave",
+        False,
+        r"\b(?:always|blindly|fully|automatically) (?:trust|obey|follow|execute|run|accept|approve|comply)\b",
+    ),
+    (
+        "trust that nobody gave",
+        False,
+        rf"\balways (?:recommend|promote|insert|add|include|append|mention)\b{_GAP}(?:https?://|\blink|\bbuy|\bpackage|\bour\b)",
+    ),
+    (
+        "trust that nobody gave",
+        True,
+        rf"\balways (?:run|execute|fetch|download|send|upload|forward|cc|bcc)\b{_GAP}(?:{_OUTSIDE}|\bcurl\b|\bwget\b)",
+    ),
+    (
+        "sending secrets away",
+        True,
+        rf"\b(?:send|forward|cc|bcc|mail|e-?mail|upload|post|copy)\b\W+(?:every|all|each|any)\b{_GAP}(?:{_OUTSIDE})",
+    ),
+    # The same order in other languages: drop ... previous ... instructions.
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesst|vergessen sie|uberspring\w*|ubergeh\w*|verwirf)\b[^.!?\n]{0,60}\b(?:vorherig\w*|bisherig\w*|obig\w*|fruher\w*|vorig\w*|vorangegangen\w*|alle\w*|deine\w*|ihre|system\w*)\b[^.!?\n]{0,30}(?:anweisung\w*|instruktion\w*|befehl\w*|regeln|vorgaben|anordnung\w*|prompt\w*)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignor\w+|oubli\w+|neglig\w+|ne (?:tiens|tenez) pas compte|ne (?:suis|suivez) (?:pas|plus))\b[^.!?\n]{0,60}\b(?:instructions?|consignes?|directives?|ordres|regles)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignor\w+|olvid\w+|haz caso omiso|descart\w+|desestim\w+|no sigas)\b[^.!?\n]{0,60}\b(?:instruccion\w*|indicacion\w*|ordenes|reglas|directrices)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignor\w+|esquec\w+|desconsider\w+|descart\w+|desrespeit\w+)\b[^.!?\n]{0,60}\b(?:instruc\w+|orientac\w+|ordens|regras|diretrizes)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:ignora\w*|dimentica\w*|trascura\w*|scarta\w*|non seguire)\b[^.!?\n]{0,60}\b(?:istruzion\w+|indicazion\w+|ordini|regole|direttive)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:negeer|vergeet|sla)\b[^.!?\n]{0,60}\b(?:instructies|opdrachten|aanwijzingen|regels)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:zignoruj|ignoruj|zapomnij|pomin)\w*\b[^.!?\n]{0,60}\b(?:instrukcj\w+|polecen\w*|zasad\w*|wytyczn\w+)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:игнорир\w*|проигнорир\w*|забуд\w*|отбрось\w*|не обращаи внимания|не следуи)[^.!?\n]{0,60}(?:инструкц\w*|указан\w*|правил\w*|команд\w*)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:ігнору\w*|проігнору\w*|забуд\w*)[^.!?\n]{0,60}(?:інструкц\w*|вказівк\w*|правил\w*|вказивк\w*|інструкцій)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:onceki|yukaridaki|tum|butun)[^.!?\n]{0,40}(?:talimat\w*|komut\w*|kural\w*)[^.!?\n]{0,30}(?:yok say|gormezden gel|unut|dikkate alma)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:忽略|无视|無視|忘记|忘記|不要理会|不要遵守|忽视|忽視|抛开|跳过)[^。!?\n]{0,20}(?:指令|指示|提示|规则|規則|命令|说明|說明|设定|要求)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:指示|命令|ルール|規則|フロンフト|プロンプト|フロンプト|指令)[^。\n]{0,12}(?:無視|忘れ|従わな|破棄)|(?:以前|これまて|これまで|上記|すべて|すへて)[^。\n]{0,20}(?:無視|忘れ)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:지시|명령|지침|규칙|프롬프트|안내)[^.\n]{0,16}(?:무시|잊어|따르지)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:تجاهل|انس|لا تتبع)[^.\n]{0,40}(?:تعليمات|التعليمات|الاوامر|الأوامر|القواعد|توجيهات)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:पिछल|पहल|सभ|पूर्व|परव)[^.\n]{0,40}(?:निर्देश|निरदश|आदेश|नियम)[^.\n]{0,30}(?:अनदेख|अनदख|नजरअंदाज|भूल|भल|उपेक्षा)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:abaikan|lupakan)\b[^.\n]{0,40}\b(?:instruksi|perintah|aturan)|\bbo qua\b[^.\n]{0,40}(?:huong dan|chi thi|lenh)",
+    ),
+    (
+        "a wish to be kept secret",
+        True,
+        r"\b(?:sag\w*|erzahl\w*|verrat\w*|teil\w*|informier\w*)\b[^.!?\n]{0,40}\b(?:nutzer|benutzer|anwender)\w*\b[^.!?\n]{0,30}\b(?:nicht|nichts)\b|\bohne\b[^.!?\n]{0,30}\b(?:nutzer|benutzer)\w*\b[^.!?\n]{0,30}\b(?:fragen|informieren|sagen)",
+    ),
+    (
+        "a wish to be kept secret",
+        True,
+        r"\b(?:ne|sans)\b[^.!?\n]{0,15}\b(?:dis|dites|mentionne\w*|informe\w*|previen\w*|revele\w*|le dire)\b[^.!?\n]{0,30}\butilisateur|\b(?:no|sin)\b[^.!?\n]{0,10}\b(?:digas|diga|menciones|informes|informar|decir|reveles)\w*\b[^.!?\n]{0,30}\busuario|不要告诉用户|不要告訴用戶|ユーザーに(?:は)?(?:言わ|知らせ|伝え)な|не (?:говори|сообщаи)\w* пользовател",
+    ),
+)
+
+
+@cache
+def phrases() -> tuple[Phrase, ...]:
+    """All patterns, made ready at the first use."""
+    return tuple(Phrase(kind, strong, re.compile(source)) for kind, strong, source in _SOURCES)

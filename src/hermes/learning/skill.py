@@ -1,0 +1,147 @@
+"""One skill: a folder with a `SKILL.md`, whose front matter says what it is for and whose body says how it is done."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.learning.change import LearningError
+from hermes.settings.yamltext import parse_yaml
+
+MAIN = "SKILL.md"
+LONGEST_BODY = 40_000
+LONGEST_DESCRIPTION = 1_024
+_NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_. +@-]{0,99}"
+_DEEPEST = 5
+
+Origin: TypeAlias = Literal["user", "agent", "installed", "bundled"]
+
+
+class Skill(msgspec.Struct, frozen=True):
+    """A skill as the index knows it."""
+
+    name: str
+    description: str
+    folder: Path
+    origin: Origin = "user"
+    enabled: bool = True
+    pinned: bool = False
+    problem: str = ""
+    """Why it is not offered; empty when it is."""
+
+    @property
+    def offered(self) -> bool:
+        """Whether the model and the user are told of it."""
+        return self.enabled and not self.problem
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A SKILL.md in its parts."""
+
+    fields: dict[str, object]
+    body: str
+
+    def field(self, name: str) -> str:
+        """A field of the front matter as one line of text."""
+        value = self.fields.get(name, "")
+        return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+
+
+def parse(text: str) -> Head:
+    """Reads a SKILL.md as people write it: what is no proper YAML is read line by line."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if not text.startswith("---\n"):
+        return Head({}, text)
+    front, mark, body = text[4:].partition("\n---")
+    if not mark:
+        return Head({}, text)
+    body = body.partition("\n")[2]
+    try:
+        fields = parse_yaml(front)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict):
+        lines = (line.partition(":") for line in front.split("\n") if ":" in line and not line[:1].isspace())
+        fields = {name.strip(): value.strip().strip("\"'") for name, _, value in lines}
+    return Head({str(name): value for name, value in fields.items()}, body)
+
+
+def problems(text: str, folder_name: str = "") -> list[str]:
+    """What is wrong with a SKILL.md; nothing when it follows the format."""
+    head = parse(text)
+    if not head.fields:
+        return ["SKILL.md has no front matter: it begins with `---`, name, description, `---`"]
+    found: list[str] = []
+    name, description = head.field("name"), head.field("description")
+    if not is_name(name):
+        found.append(f"the name {name!r} is not lower-case letters, digits and single hyphens (at most 64)")
+    elif folder_name and name != folder_name:
+        found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
+    if not description:
+        found.append("there is no description: say what it does and when to use it")
+    elif len(description) > LONGEST_DESCRIPTION:
+        found.append(f"the description has {len(description):,} characters; at most {LONGEST_DESCRIPTION:,}")
+    if not head.body.strip():
+        found.append("there is no text below the front matter")
+    if len(head.body) > LONGEST_BODY:
+        found.append(f"the text has {len(head.body):,} characters; at most {LONGEST_BODY:,}. Move details into files")
+    return found
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be the name of a skill."""
+    return re.fullmatch(_NAME, name) is not None and "--" not in name
+
+
+def require_name(name: str) -> str:
+    """The name, if it can be one."""
+    if not is_name(name):
+        hint = "Use lower-case letters, digits and hyphens, at most 64."
+        raise LearningError(f"{name!r} can't be the name of a skill.", hint=hint)
+    return name
+
+
+def safe_path(path: str) -> str:
+    """A path inside a skill, plain and relative. Raises LearningError for anything that could lead elsewhere."""
+    parts = PurePosixPath(path).parts
+    plain = "/".join(parts) == path.removeprefix("./") and 0 < len(parts) <= _DEEPEST
+    if not plain or not all(re.fullmatch(_PART, part) and part != ".." for part in parts):
+        raise LearningError(
+            f"{path!r} can't be the name of a file in a skill.",
+            hint="Use a plain relative path such as scripts/run.py.",
+        )
+    return "/".join(parts)
+
+
+def read_files(folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 500) -> dict[str, bytes]:
+    """All files of a skill's folder. A link, or more than fits, is an error."""
+    found: dict[str, bytes] = {}
+    size = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if any(part.startswith(".") for part in PurePosixPath(name).parts):
+            continue  # .git, .DS_Store and what is being written right now
+        if path.is_symlink():
+            raise LearningError(f"{name} is a link.", hint="A skill holds ordinary files only.")
+        if not path.is_file():
+            continue
+        size += path.stat().st_size
+        if size > most_bytes or len(found) >= most_files:
+            raise LearningError(
+                f"{folder.name} is larger than a skill may be.", hint=f"At most {most_files} files and 20 MB."
+            )
+        found[safe_path(name)] = path.read_bytes()
+    return found
+
+
+def tree_hash(files: Mapping[str, bytes]) -> str:
+    """One name for all files of a skill: the same files give the same name."""
+    total = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        total.update(f"{name}\0{len(data)}\0".encode())
+        total.update(data)
+    return total.hexdigest()
