@@ -234,8 +234,7 @@ class CodexSession:
             "clientUserMessageId": words.name,
             "cwd": str(opening.cwd),
         }
-        while not self._queue.empty():
-            self._queue.get_nowait()
+        self._forget()
         opened = await client.request("turn/start", params, _TurnOpened)
         projector = Projector(opened.turn.id, cwd=str(opening.cwd), model=self._model)
         projector.delivered[words.name] = None
@@ -245,9 +244,17 @@ class CodexSession:
             result = await self._turn.run()
         finally:
             self._turn = None
+            self._forget()
         if result.should_retire:
             await self.retire()
         return result
+
+    def _forget(self) -> None:
+        """What codex still told about a turn that is over concerns nobody any more."""
+        while not self._queue.empty():
+            told = self._queue.get_nowait()
+            if isinstance(told, asyncio.Event):
+                told.set()
 
     async def _hear(self, notice: wire.Notice | None) -> None:
         """Between turns codex talks to nobody: it must not have to wait for that."""
@@ -259,6 +266,11 @@ class CodexSession:
             await self._queue.put(notice)
 
     async def _answer(self, call: wire.Call) -> object:
+        """What codex asks is about something that it told before: that has to be taken in first."""
+        taken_in = asyncio.Event()
+        if self._listening:
+            await self._queue.put(taken_in)
+            await taken_in.wait()
         if self._turn is None:
             raise CodexRefused("no turn is running", code=wire.UNKNOWN_METHOD)
         return await self._turn.answer(call)

@@ -22,7 +22,8 @@ from hermes.schema.messages import Usage
 
 log = logging.getLogger("hermes.codex")
 
-Heard = asyncio.Queue[wire.Notice | None]
+Heard = asyncio.Queue[wire.Notice | asyncio.Event | None]
+"""What codex tells, in order; an event is set when everything before it was taken in; None is the end."""
 
 _LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
 _STOP = 0.4  # seconds for each step of an interrupt; there are two
@@ -168,6 +169,9 @@ class CodexTurn:
             notice = await self._heard.get()
             if notice is None:
                 raise self._gone()
+            if isinstance(notice, asyncio.Event):
+                notice.set()
+                continue
             events = projector.feed(notice)
             if notice.method.startswith(_PROGRESS):
                 self._moved = self._reacted = loop.time()
@@ -278,4 +282,7 @@ class CodexTurn:
             if notice is None:
                 self._heard.put_nowait(None)
                 return
-            await self._tell(projector.feed(notice))
+            if isinstance(notice, asyncio.Event):
+                notice.set()
+            else:
+                await self._tell(projector.feed(notice))

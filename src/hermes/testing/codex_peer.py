@@ -5,6 +5,7 @@ carries lines. The test then reads what the client sent (`await peer.receive("tu
 """
 
 import asyncio
+import contextlib
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -12,8 +13,9 @@ from typing import Any, Self
 
 import msgspec
 
-_PATIENCE = 20.0
+_PATIENCE = 10.0
 _LIMIT = 64 * 1024 * 1024
+_RELAY = Path(__file__).with_name("codex_relay.py")
 
 
 class CodexPeer:
@@ -35,12 +37,13 @@ class CodexPeer:
         self._arrived: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._aside: list[dict[str, Any]] = []
         self._writer: asyncio.StreamWriter | None = None
+        self._writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """What the process is started with."""
-        return ("-I", "-S", __file__, str(self._path))
+        return ("-I", "-S", str(_RELAY), str(self._path))
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_unix_server(self._accept, self._path, limit=_LIMIT)
@@ -52,6 +55,10 @@ class CodexPeer:
         self.hang_up()
         if self._server is not None:
             self._server.close()
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     def hang_up(self) -> None:
         """The process ends, as one that crashes does."""
@@ -61,6 +68,7 @@ class CodexPeer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
+        self._writers.append(writer)
         self.starts += 1
         while line := await reader.readline():
             message = msgspec.json.decode(line)
@@ -113,8 +121,7 @@ class CodexPeer:
 
     def end_turn(self, status: str = "completed", turn: str = "turn-1", error: dict[str, Any] | None = None) -> None:
         """The turn is over."""
-        ended = {"id": turn, "status": status, "items": [], "error": error}
-        self.notify("turn/completed", threadId="thread-1", turn=ended)
+        self.notify("turn/completed", threadId="thread-1", turn={"id": turn, "status": status, "error": error})
 
     def say(self, text: str, item: str = "msg-1", turn: str = "turn-1") -> None:
         """A whole message."""
@@ -127,30 +134,3 @@ def _fits(message: dict[str, Any], method: str, number: int | str | None) -> boo
     if method:
         return message.get("method") == method
     return "method" not in message and message.get("id") == number
-
-
-def _carry(path: str) -> None:
-    """The process: what comes in goes to the test, what the test says goes out; either end's end is its end."""
-    import os
-    import select
-    import socket
-
-    with socket.socket(socket.AF_UNIX) as peer:
-        peer.connect(path)
-        while True:
-            ready, _, _ = select.select([0, peer], (), ())
-            if 0 in ready:
-                data = os.read(0, 1 << 20)
-                if not data:
-                    return
-                peer.sendall(data)
-            if peer in ready:
-                data = peer.recv(1 << 20)
-                if not data:
-                    return
-                while data:
-                    data = data[os.write(1, data) :]
-
-
-if __name__ == "__main__":
-    _carry(sys.argv[1])

@@ -1,0 +1,450 @@
+"""What the real codex can't be made to do on command, played by the test: silence, drift, wedging, odd questions."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.failures import CodexGone, CodexSilent
+from hermes.codex.wire import MAX_LINE
+from hermes.schema.events import CodexThread, TurnEnded
+from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.settings.sections import Codex
+from hermes.testing.codex_peer import CodexPeer
+
+COMMAND = {
+    "type": "commandExecution",
+    "id": "c1",
+    "command": "/bin/bash -lc 'make'",
+    "cwd": "/w",
+    "status": "inProgress",
+}
+
+
+async def test_words_come_through_before_and_after_the_answer_to_the_request(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        asked = await codex.receive("turn/start")
+        codex.say("Early.")  # before the request is answered
+        codex.send({"id": asked["id"], "result": {"turn": {"id": "turn-1"}}})
+        codex.end_turn()
+        ended = await bench.service.idle(session)
+        (message,) = bench.events(session, AssistantMessage)
+    assert asked["params"]["input"] == [{"type": "text", "text": "hi"}]
+    assert (ended.reason, message.text, message.model) == ("done", "Early.", "gpt-peer")
+
+
+async def test_the_thread_is_told_who_it_is_and_asks_on_request(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.end_turn()
+        await bench.service.idle(session)
+    (start,) = [one["params"] for one in codex.received if one.get("method") == "thread/start"]
+    assert start["approvalPolicy"] == "on-request"
+    assert start["developerInstructions"] == "You are Hermes.\n\nMemory: the user likes tea."
+    assert start["cwd"] == str(bench.cwd)
+
+
+async def test_a_process_without_a_sign_in_is_not_used(played: Any) -> None:
+    async with played.bench(signed_in=False) as (bench, codex):
+        session = bench.begin()
+        ended = await bench.say(session, "hi")
+        assert bench.engine.pid(session) == 0
+        codex.answers["account/read"] = {"account": {"type": "chatgpt"}, "requiresOpenaiAuth": True}
+        await bench.service.submit(session, "again")
+        await codex.begin_turn()
+        codex.end_turn()
+        again = await bench.service.idle(session)
+    assert ended.reason == "failed"
+    assert "Run `codex login`" in ended.detail
+    assert again.reason == "done"
+    assert codex.starts == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("0.130.0", "older than 0.166"), ("0.999.1", "newer than 0.166"), ("0.166.7", "")]
+)
+async def test_another_version_is_warned_about_once_and_used(
+    played: Any, caplog: pytest.LogCaptureFixture, version: str, words: str
+) -> None:
+    caplog.set_level(logging.WARNING, "hermes.codex")
+    async with played.bench(version=version) as (bench, codex):
+        session = bench.begin()
+        for turn in ("turn-1", "turn-2"):
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn(turn)
+            codex.end_turn(turn=turn)
+            assert (await bench.service.idle(session)).reason == "done"
+            await bench.engine.retire(session)
+    said = [record.message for record in caplog.records if "Hermes was made for" in record.message]
+    assert len(said) == (1 if words else 0)
+    assert all(words in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "words"),
+    [
+        ("progress_timeout", [], "no progress"),
+        ("tool_silence_timeout", [{**COMMAND, "status": "completed", "exitCode": 0}], "silent"),
+        ("turn_timeout", [], "longer than 0.3 seconds"),
+    ],
+)
+async def test_each_deadline_interrupts_reports_and_retires(
+    played: Any, field: str, before: list[dict[str, Any]], words: str
+) -> None:
+    played.codex = Codex(**{field: 0.3})
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        for item in before:
+            codex.item("completed", item)
+        asked = await codex.receive("turn/interrupt")
+        codex.send({"id": asked["id"], "result": {}})
+        codex.end_turn("interrupted")
+        ended = await bench.service.idle(session)
+        assert bench.engine.pid(session) == 0
+        await bench.service.submit(session, "again")
+        await codex.begin_turn("turn-2")
+        codex.end_turn(turn="turn-2")
+        again = await bench.service.idle(session)
+        resumed = [one["params"]["threadId"] for one in codex.received if one.get("method") == "thread/resume"]
+    assert ended.reason == "failed"
+    assert words in ended.detail
+    assert field in ended.detail
+    assert again.reason == "done"
+    assert resumed == ["thread-1"]
+
+
+async def test_a_command_may_be_silent_and_a_person_may_take_their_time(played: Any) -> None:
+    played.codex = Codex(progress_timeout=0.3, tool_silence_timeout=0.3, turn_timeout=0.6)
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        with bench.desk.attached("test"):
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn()
+            codex.item("started", COMMAND)
+            params = {"itemId": "c1", "command": "make", "cwd": "/w", "turnId": "turn-1", "threadId": "thread-1"}
+            codex.send({"id": 0, "method": "item/commandExecution/requestApproval", "params": params})
+            asked = await bench.see("agent.approval.requested")
+            loop = asyncio.get_running_loop()
+            waited = loop.create_future()
+            loop.call_later(1.0, waited.set_result, None)  # longer than every limit
+            await waited
+            await bench.service.answer(session, asked["call_id"], "once", by="test")
+            assert await codex.receive(number=0) == {"id": 0, "result": {"decision": "accept"}}
+            codex.item("completed", {**COMMAND, "status": "completed", "exitCode": 0, "aggregatedOutput": "made"})
+            codex.say("Done.")
+            codex.end_turn()
+            ended = await bench.service.idle(session)
+    assert ended.reason == "done"
+
+
+async def test_a_wedged_process_is_ended_and_replaced(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        leash = bench.engine.pid(session)
+        (child,) = Path(f"/proc/{leash}/task/{leash}/children").read_text().split()
+        os.kill(int(child), signal.SIGSTOP)
+        began = time.monotonic()
+        await bench.service.interrupt(session, by="test")
+        ended = await bench.service.idle(session)
+        took = time.monotonic() - began
+        assert bench.engine.pid(session) == 0
+        assert not Path(f"/proc/{child}").exists()
+    assert ended.reason == "interrupted"
+    assert took < 2
+
+
+async def test_a_dead_process_ends_the_turn_with_words_and_the_next_one_resumes(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.item("started", COMMAND)
+        codex.delta("half")
+        await bench.see("agent.message.delta")
+        codex.hang_up()
+        ended = await bench.service.idle(session)
+        (result,) = bench.events(session, ToolFinished)
+        kept = bench.events(session, AssistantMessage)[-1]
+        await bench.service.submit(session, "again")
+        await codex.begin_turn("turn-2")
+        codex.end_turn(turn="turn-2")
+        assert (await bench.service.idle(session)).reason == "done"
+    assert ended.reason == "failed"
+    assert "codex process ended" in ended.detail
+    assert not result.ok
+    assert (kept.text, kept.finish) == ("half", "interrupted")
+
+
+async def test_a_thread_that_codex_has_lost_is_begun_anew_with_everything_said(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "question one")
+        await codex.begin_turn()
+        codex.say("answer one")
+        codex.end_turn()
+        await bench.service.idle(session)
+        await bench.engine.retire(session)
+        del codex.answers["thread/resume"]
+        codex.answers["thread/start"] = {"thread": {"id": "thread-2"}, "model": "m"}
+        await bench.service.submit(session, "question two")
+        asked = await codex.receive("thread/resume")
+        codex.send({"id": asked["id"], "error": {"code": -32600, "message": "no rollout found for thread id"}})
+        await codex.begin_turn("turn-2")
+        codex.end_turn(turn="turn-2")
+        assert (await bench.service.idle(session)).reason == "done"
+        threads = [row.thread for row in bench.events(session, CodexThread)]
+        told = [one["params"]["items"] for one in codex.received if one.get("method") == "thread/inject_items"]
+    assert threads[-1] == "thread-2"
+    assert [item["content"][0]["text"] for item in told[-1]] == ["question one", "answer one"]
+
+
+async def ask(bench: Any, codex: CodexPeer, method: str, *, number: int = 0, **params: Any) -> dict[str, Any]:
+    """Codex's question in a turn of its own; the answer it gets."""
+    session = bench.begin()
+    await bench.service.submit(session, "hi")
+    await codex.begin_turn()
+    return await _ask(codex, method, number, params)
+
+
+async def _ask(codex: CodexPeer, method: str, number: int, params: dict[str, Any]) -> dict[str, Any]:
+    codex.send({"id": number, "method": method, "params": {"threadId": "thread-1", "turnId": "turn-1", **params}})
+    answer = await codex.receive(number=number)
+    codex.end_turn()
+    return answer
+
+
+async def test_an_unknown_question_gets_an_error_and_never_silence(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        answer = await ask(bench, codex, "item/somethingNew/request")
+    assert answer["error"]["code"] == -32601
+
+
+async def test_more_permissions_are_not_given(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        with bench.desk.attached("test"):
+            answer = await ask(bench, codex, "item/permissions/requestApproval", permissions={"network": True})
+    assert answer["result"]["permissions"] == {}
+
+
+async def test_a_patch_that_was_not_announced_is_declined(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        with bench.desk.attached("test"):
+            answer = await ask(bench, codex, "item/fileChange/requestApproval", itemId="nobody-knows")
+    assert answer["result"] == {"decision": "decline"}
+
+
+async def test_the_folder_in_a_question_is_never_empty(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        params: dict[str, Any] = {"itemId": "c1", "command": "make", "cwd": None, "reason": None}
+        answer = await ask(bench, codex, "item/commandExecution/requestApproval", **params)
+        asked = await bench.see("agent.approval.requested")
+    assert answer["result"] == {"decision": "decline"}
+    assert asked["summary"] == f"make\nin {bench.cwd}"
+    assert asked["reason"]
+
+
+FORM = {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red"]}, "sure": {"type": "boolean"}}}
+
+
+async def test_an_elicitation_of_hermes_own_server_is_accepted(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        answer = await ask(bench, codex, "mcpServer/elicitation/request", serverName="hermes", message="?")
+    assert answer["result"]["action"] == "accept"
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_an_elicitation_of_another_server_is_put_to_the_user(played: Any, there: bool) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        with bench.desk.attached("test") if there else contextlib.nullcontext():
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn()
+            params = {"serverName": "lab", "message": "Which?", "mode": "form", "_meta": None, "requestedSchema": FORM}
+            asking = asyncio.ensure_future(_ask(codex, "mcpServer/elicitation/request", 0, params))
+            for said in ("red", "yes") if there else ():
+                question = await bench.see("agent.question.asked")
+                assert "lab: Which?" in question["text"]
+                await bench.service.reply(session, question["call_id"], said, by="test")
+            answer = await asking
+            await bench.service.idle(session)
+    expected = {"action": "accept", "content": {"colour": "red", "sure": True}, "_meta": None}
+    assert answer["result"] == (expected if there else {"action": "decline", "content": None, "_meta": None})
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ("once", {"action": "accept", "content": {}, "_meta": None}),
+        ("session", {"action": "accept", "content": {}, "_meta": {"persist": "session"}}),
+        ("deny", {"action": "decline", "content": None, "_meta": None}),
+    ],
+)
+async def test_a_tool_of_another_server_is_asked_about_like_any_call(played: Any, answer: Any, result: Any) -> None:
+    item = {
+        "type": "mcpToolCall",
+        "id": "m1",
+        "server": "lab",
+        "tool": "erase",
+        "status": "inProgress",
+        "arguments": {},
+    }
+    meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"name": "x"}}
+    params = {"serverName": "lab", "message": "Allow it?", "mode": "form", "_meta": meta, "requestedSchema": {}}
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        with bench.desk.attached("test"):
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn()
+            codex.item("started", item)
+            asking = asyncio.ensure_future(_ask(codex, "mcpServer/elicitation/request", 0, params))
+            asked = await bench.see("agent.approval.requested")
+            await bench.service.answer(session, asked["call_id"], answer, by="test")
+            got = await asking
+            await bench.service.idle(session)
+    assert (asked["name"], asked["call_id"]) == ("mcp.lab.erase", "m1")
+    assert '{"name":"x"}' in asked["summary"]
+    assert got["result"] == result
+
+
+async def test_a_question_that_codex_settles_itself_is_withdrawn(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        with bench.desk.attached("test"):
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn()
+            codex.item("started", COMMAND)
+            codex.send(
+                {"id": 0, "method": "item/commandExecution/requestApproval", "params": {"itemId": "c1", "command": "x"}}
+            )
+            asked = await bench.see("agent.approval.requested")
+            codex.notify("serverRequest/resolved", threadId="thread-1", requestId=0)
+            codex.end_turn("interrupted")
+            await bench.service.idle(session)
+            assert not await bench.service.answer(session, asked["call_id"], "once", by="test")
+
+
+async def test_codex_is_interrupted_once_however_often_it_is_asked(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.delta("x")
+        await bench.see("agent.message.delta")
+        await bench.service.interrupt(session, by="test")
+        await bench.service.interrupt(session, by="test")
+        asked = await codex.receive("turn/interrupt")
+        codex.send({"id": asked["id"], "result": {}})
+        codex.end_turn("interrupted")
+        ended = await bench.service.idle(session)
+    assert ended.reason == "interrupted"
+    assert sum(one.get("method") == "turn/interrupt" for one in codex.received) == 1
+
+
+async def test_an_idle_process_is_ended_after_a_while_and_comes_back(played: Any) -> None:
+    played.codex = Codex(idle_timeout=0.2)
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        for turn in ("turn-1", "turn-2"):
+            await bench.service.submit(session, "hi")
+            await codex.begin_turn(turn)
+            codex.end_turn(turn=turn)
+            await bench.service.idle(session)
+            async with asyncio.timeout(10):
+                while bench.engine.pid(session):  # noqa: ASYNC110 - a process has no event
+                    await asyncio.sleep(0.01)
+    assert codex.starts == 2
+
+
+@asynccontextmanager
+async def client(codex: CodexPeer, folder: Path, heard: "asyncio.Queue[Any]", **more: Any) -> AsyncIterator[Client]:
+    async def answer(_: object) -> object:
+        return {}
+
+    launch = Launch(codex.program, codex.arguments, dict(os.environ), folder, **more)
+    made = await Client.start(launch, Listener(heard.put, answer))
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def test_odd_lines_and_answers_to_nobody_are_passed_over_and_counted(tmp_path: Path) -> None:
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    async with CodexPeer(tmp_path) as codex, client(codex, tmp_path, heard) as made:
+        codex.raw(b"not json\n\n[1]\n")
+        codex.send({"id": 999, "result": {}}, {"id": None, "error": {"code": 1}})
+        codex.notify("thread/started")
+        notice = await asyncio.wait_for(heard.get(), 10)
+        assert notice.method == "thread/started"
+        assert made.noise == 4
+        assert made.alive
+
+
+async def test_a_line_past_the_limit_ends_the_process_soon(tmp_path: Path) -> None:
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    async with CodexPeer(tmp_path) as codex, client(codex, tmp_path, heard) as made:
+        waiting = asyncio.ensure_future(made.request("never/answered", {}, dict[str, Any], timeout=60))
+        await codex.receive("never/answered")
+        codex.raw(b"x" * (MAX_LINE + 1))
+        with pytest.raises(CodexGone, match="more than 16 MiB"):
+            await waiting
+        assert await asyncio.wait_for(heard.get(), 10) is None
+
+
+async def test_a_request_has_an_end(tmp_path: Path) -> None:
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    async with CodexPeer(tmp_path) as codex, client(codex, tmp_path, heard) as made:
+        with pytest.raises(CodexSilent, match="never/answered within 0.05 seconds"):
+            await made.request("never/answered", {}, dict[str, Any], timeout=0.05)
+        late = await codex.receive("never/answered")
+        codex.send({"id": late["id"], "result": {}})
+        codex.notify("x")
+        await asyncio.wait_for(heard.get(), 10)
+        assert made.noise == 1
+
+
+async def test_a_codex_that_never_says_hello_is_given_up(tmp_path: Path) -> None:
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    async with CodexPeer(tmp_path) as codex:
+        del codex.answers["initialize"]
+        with pytest.raises(CodexSilent, match="did not start within 0.5 seconds"):
+            async with client(codex, tmp_path, heard, startup_timeout=0.5):
+                pass
+
+
+async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    async def nothing(_: object) -> None:
+        return None
+
+    launch = Launch(Path("/bin/sh"), ("-c", "echo 'no such config' >&2; exit 3"), dict(os.environ), tmp_path)
+    with pytest.raises(CodexGone, match=r"exit code 3.*no such config"):
+        await Client.start(launch, Listener(nothing, nothing))
+
+
+async def test_every_turn_ended_exactly_once(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.end_turn("failed", error={"message": "boom", "codexErrorInfo": "usageLimitExceeded"})
+        codex.end_turn("completed")
+        ended = await bench.service.idle(session)
+        assert len(bench.events(session, TurnEnded)) == 1
+    assert ended.detail.startswith("Codex could not finish: boom Wait until the limit is reset")
