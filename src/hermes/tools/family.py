@@ -62,7 +62,7 @@ def marks_of(pid: int) -> list[int]:
         if state_of(pid)[:1] in ([b"Z"], [b"X"], []):
             return []
         found = _LIMIT.findall((PROC / str(pid) / "limits").read_bytes())
-        with contextlib.suppress(PermissionError):
+        with contextlib.suppress(OSError):  # another user's, or just becoming another program
             found += _VARIABLE.findall((PROC / str(pid) / "environ").read_bytes())
     except OSError:  # gone, or another user's
         return []

@@ -89,9 +89,13 @@ class Listener:
         for each in self._sockets:
             each.shutdown(socket.SHUT_RDWR)
             each.close()
+        self.datagrams.close()
+
+    def hear(self) -> list[str]:
+        """Everything that came, datagrams too, which wait until they are fetched."""
         with contextlib.suppress(BlockingIOError):
             self.heard.append(self.datagrams.recv(100).decode())
-        self.datagrams.close()
+        return self.heard
 
     def _listen(self, each: socket.socket) -> None:
         while True:
@@ -202,7 +206,7 @@ class Machine:
     def assert_untouched(self) -> None:
         assert self.fingerprint() == self.before
         assert self.process.poll() is None, "the decoy process was ended"
-        assert not self.listener.heard
+        assert not self.listener.hear()
 
     def _show(self, text: str) -> None:
         self.shown.append(text)
