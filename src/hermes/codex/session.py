@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, Tu
 from hermes.schema.messages import Message
 
 log = logging.getLogger("hermes.codex")
+
+T = TypeVar("T")
 
 _TOOLS = 15.0  # seconds for Hermes' tool server to start
 _HEARD = 10_000  # notifications that may wait; then codex has to
@@ -145,9 +147,9 @@ class CodexSession:
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    async def _until_interrupted(self, opening: Awaitable[Client], stage: Stage) -> Client | None:
-        """Waits for a start that an interrupt can stop."""
-        task = asyncio.ensure_future(opening)
+    async def _until_interrupted(self, step: Awaitable[T], stage: Stage) -> T | None:
+        """Waits for a step that an interrupt can stop."""
+        task = asyncio.ensure_future(step)
         stop = asyncio.ensure_future(stage.interrupted.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -235,7 +237,9 @@ class CodexSession:
             "cwd": str(opening.cwd),
         }
         self._forget()
-        opened = await client.request("turn/start", params, _TurnOpened)
+        opened = await self._until_interrupted(client.request("turn/start", params, _TurnOpened), stage)
+        if opened is None:
+            return TurnResult(interrupted=True, thread_id=self._thread)
         projector = Projector(opened.turn.id, cwd=str(opening.cwd), model=self._model)
         projector.delivered[words.name] = None
         connection = Connection(client, self._queue, self._thread, self.retire)

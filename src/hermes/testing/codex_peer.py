@@ -70,7 +70,7 @@ class CodexPeer:
         self._writer = writer
         self._writers.append(writer)
         self.starts += 1
-        while line := await reader.readline():
+        while line := await _line(reader):
             message = msgspec.json.decode(line)
             self.received.append(message)
             answer = self.answers.get(message.get("method", ""))
@@ -128,6 +128,14 @@ class CodexPeer:
         self.item("started", {"type": "agentMessage", "id": item, "text": ""}, turn)
         self.delta(text, item, turn)
         self.item("completed", {"type": "agentMessage", "id": item, "text": text}, turn)
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """The next line; nothing when the process is gone, however it went."""
+    try:
+        return await reader.readline()
+    except ConnectionError:
+        return b""
 
 
 def _fits(message: dict[str, Any], method: str, number: int | str | None) -> bool:

@@ -157,6 +157,8 @@ async def test_a_wedged_process_is_ended_and_replaced(played: Any) -> None:
         session = bench.begin()
         await bench.service.submit(session, "hi")
         await codex.begin_turn()
+        codex.delta("x")
+        await bench.see("agent.message.delta")
         leash = bench.engine.pid(session)
         (child,) = Path(f"/proc/{leash}/task/{leash}/children").read_text().split()
         os.kill(int(child), signal.SIGSTOP)
@@ -168,6 +170,17 @@ async def test_a_wedged_process_is_ended_and_replaced(played: Any) -> None:
         assert not Path(f"/proc/{child}").exists()
     assert ended.reason == "interrupted"
     assert took < 2
+
+
+async def test_an_interrupt_reaches_a_codex_that_does_not_even_begin_the_turn(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.receive("turn/start")
+        await bench.service.interrupt(session, by="test")
+        ended = await asyncio.wait_for(bench.service.idle(session), 10)
+        assert bench.engine.pid(session) == 0
+    assert ended.reason == "interrupted"
 
 
 async def test_a_dead_process_ends_the_turn_with_words_and_the_next_one_resumes(played: Any) -> None:
