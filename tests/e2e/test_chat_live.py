@@ -9,7 +9,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.served import Served, ServedCall, pieces
 
 CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER = "\x03", "\x04", "\n", "\x13", "\r"
 READY = "Ctrl-D quits ›"
@@ -89,19 +89,55 @@ async def test_any_size_of_window(tmp_path: Path, size: tuple[int, int]) -> None
         assert " ".join(shown.split("› go")[1].split()).startswith(text)
 
 
+class InParts:
+    """A model service whose reply stops after each part until the test lets it go on."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+        self.more = asyncio.Semaphore(0)
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+        await reader.readexactly(int(length or 0))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for part in self._parts:
+            for piece in pieces(part, 7):
+                writer.write(_chunk({"delta": {"content": piece}}))
+            await writer.drain()
+            await self.more.acquire()
+        writer.write(
+            _chunk({"delta": {"content": ""}, "finish_reason": "stop"}) + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+        )
+        await writer.drain()
+        writer.close()
+
+
+def _chunk(choice: dict[str, object]) -> bytes:
+    event = b"data: " + msgspec.json.encode({"choices": [{"index": 0, **choice}]}) + b"\n\n"
+    return f"{len(event):x}\r\n".encode() + event + b"\r\n"
+
+
 async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> None:
-    text = " ".join(f"w{number}" for number in range(150))
-    async with (
-        ModelServer(Served(text=text, chunk=9, delay=0.01)) as server,
-        InstalledHermes(tmp_path, server.url).terminal(size=(60, 12)) as terminal,
-    ):
-        await terminal.sees(READY)
+    words = [f"w{number}" for number in range(150)]
+    sizes = ((34, 12), (80, 20), (50, 9))
+    model = InParts(*(" " * bool(start) + " ".join(words[start : start + 30]) for start in range(0, 150, 30)))
+    server = await asyncio.start_server(model.handle, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, InstalledHermes(tmp_path, url).terminal("--model", "m", size=(60, 12)) as terminal:
+        await terminal.until(lambda shown: "m · ask · " in shown)  # nothing else will be drawn meanwhile
         terminal.type("go" + ENTER)
-        for number, size in ((20, (34, 12)), (60, (80, 20)), (100, (50, 9))):
-            await terminal.until(lambda shown, number=number: f"w{number} " in shown)
+        for number, size in zip((29, 59, 89), sizes, strict=True):
+            await terminal.until(lambda shown, number=number: f"w{number}" in shown)
             terminal.resize(*size)
-        shown = await terminal.until(lambda shown: "28 tokens\n" in shown)
-        assert "".join(shown.split("› go")[1].split()).startswith("".join(text.split()))
+            await terminal.changed()  # it has drawn itself again
+            model.more.release()
+        await terminal.until(lambda shown: "w119" in shown)
+        model.more.release()
+        await terminal.until(lambda shown: "w149" in shown)
+        model.more.release()
+        shown = await terminal.until(lambda shown: "tokens" in shown.rpartition("w149")[2])
+        assert "".join(shown.split("› go")[1].split()).startswith("".join(words))
 
 
 async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class LiveScreen:
         self._output = Frames(sys.stdout, self._gone)
         self._app = self._build()
         self._app.erase = self._erase
+        self._app.before_render += self._adapt
         self._app.after_render += self._drawn
         self._running: asyncio.Task[None] | None = None
         entry.send = self._typed.put_nowait
@@ -166,6 +167,11 @@ class LiveScreen:
 
     def _gone(self) -> None:
         self.on_gone()
+
+    def _adapt(self, _: object) -> None:
+        """The window may have become narrower a moment ago, and nobody has been told yet."""
+        if terminal_size().columns < self._output.columns:
+            self._erase()
 
     def _drawn(self, _: object) -> None:
         self._output.release(self.columns)
