@@ -34,6 +34,7 @@ from hermes.surfaces.tui.view import ChatView
 _TICK = 0.1  # seconds between two pictures of what goes on
 HUNG_UP = 128 + signal.SIGHUP
 _ENDING = 5.0  # seconds for a turn that is over to be written down
+_TRIES = 50  # to hand over an answer
 _LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
 
 
@@ -233,6 +234,16 @@ class Chat:
             self.view.say(f"{error.message} {error.hint}".strip(), alarming=True)
 
     async def _give(self, given: Given) -> bool:
+        """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
+        for _ in range(_TRIES):
+            if await self._hand_over(given):
+                return True
+            if not self.works or self.view.questions.current is None:
+                break
+            await asyncio.sleep(_TICK)
+        return False
+
+    async def _hand_over(self, given: Given) -> bool:
         service, session = self.agent.service, given.session or self.session
         if given.word is None:
             return await service.reply(session, given.call_id, given.text, by="cli")
