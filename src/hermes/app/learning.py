@@ -1,0 +1,313 @@
+"""`Learner`: gives sessions their memory and skills, and looks back at conversations in the background.
+
+A review asks the model once more with exactly what it was asked before, plus one message: the provider has nearly all
+of it in its cache. It runs beside the user's turns, writes one event when it is done, and nothing when it is killed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.journal import read_history
+from hermes.app.learning_tools import Conversation, LearningTools
+from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
+from hermes.core.calls import CallRunner
+from hermes.core.history import History
+from hermes.core.ports import Decision, Model, Tool, ToolContext
+from hermes.core.turn import NativeRuntime, Turn
+from hermes.errors import HermesError, SessionNotFound
+from hermes.learning.change import Change, Provenance
+from hermes.learning.curator import unused
+from hermes.learning.learning import Learning, open_learning
+from hermes.learning.review import ALLOWED, INSTRUCTIONS, Outcome, Stage, Tally, lease, settle
+from hermes.learning.taint import tainted
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    AuxiliaryCalled,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+)
+from hermes.schema.learning import LearningReviewed
+from hermes.schema.messages import UserMessage
+from hermes.schema.tools import ToolResult
+from hermes.settings.load import environment
+from hermes.store.row import Row
+
+log = logging.getLogger("hermes.learning")
+
+_STEPS = 16
+_REPLY = 4_000  # tokens of one reply in a review
+_SESSIONS = 256  # whose tallies are remembered
+_REFUSED = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
+
+
+class Circle(Protocol):
+    """What a review takes from the agent it belongs to."""
+
+    def model(self, session: str) -> AbstractAsyncContextManager[Model]:
+        """The model that reviews, for as long as it takes."""
+        ...
+
+    def tools(self, session: str) -> Mapping[str, Tool]:
+        """The tools that the session's prompt names."""
+        ...
+
+    def room(self, session: str, input_tokens: int) -> None:
+        """Raises BudgetSpent when a call of this size would pass a cap of the user's."""
+        ...
+
+    def price(self) -> Price | None:
+        """The most that a token can cost."""
+        ...
+
+
+class Learner:
+    """What is learned in one process."""
+
+    def __init__(self, app: App, circle: Circle | None = None) -> None:
+        self._app = app
+        self._circle = circle
+        self._settings = app.settings.learning
+        self._tallies: dict[str, Tally] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handle: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.learning: Learning = open_learning(app.home, self._settings, environment(), clock=app.clock)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of a conversation."""
+        landing = Conversation(self.learning, mode=self._settings.mode, record=self._record, taint=self._taint)
+        return LearningTools(self.learning, landing, self._app.clock).all()
+
+    def prompt(self) -> str:
+        """The part of a new session's system prompt; empty when there is nothing to tell."""
+        try:
+            return self.learning.prompt()
+        except HermesError as error:
+            log.warning("memory and skills are not in the prompt: %s", error)
+            return f"[Memory and skills could not be read: {error.message}]"
+
+    def start(self) -> None:
+        """Begins to watch for conversations that are due. To be called inside the event loop that runs turns."""
+        if self._settings.mode == "off" or self._handle is not None or self._circle is None:
+            return
+        self._loop = asyncio.get_running_loop()
+        self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
+
+    async def close(self) -> None:
+        """Ends what runs. A review that is cut off leaves nothing, and its conversation is still due."""
+        if self._handle is not None:
+            self._app.bus.unsubscribe(self._handle)
+            self._handle = None
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def idle(self) -> None:
+        """Waits until no review runs."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def review(self, session: str) -> LearningReviewed | None:
+        """Looks back at a session now, due or not; None when there is nothing to do or another review runs."""
+        with lease(self._app.home.root / "learning") as alone:
+            return await self._review(session) if alone else None
+
+    def _ended(self, event: Mapping[str, Any]) -> None:
+        """A turn ended, in whatever thread."""
+        session = event.get("session_id")
+        if isinstance(session, str) and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._begin, session)
+
+    def _begin(self, session: str) -> None:
+        task = asyncio.ensure_future(self._consider(session))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _consider(self, session: str) -> None:
+        """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
+        try:
+            if await asyncio.to_thread(self._is_due, session):
+                await self.review(session)
+        except HermesError as error:
+            log.warning("session %s was not reviewed: %s", session, error)
+        except Exception:
+            log.exception("the review of session %s failed", session)
+
+    def _is_due(self, session: str) -> bool:
+        try:
+            if self._app.store.sessions.find(session).kind == "child":
+                return False
+        except SessionNotFound:
+            return False
+        tally = self._tallies.pop(session, None) or Tally()
+        self._tallies[session] = tally
+        while len(self._tallies) > _SESSIONS:
+            del self._tallies[next(iter(self._tallies))]
+        while rows := self._app.store.log.events(session, after=tally.seq):
+            for row in rows:
+                tally.add(row.seq, row.event)
+        return tally.due(self._settings.turns, self._settings.iterations)
+
+    async def _review(self, session: str) -> LearningReviewed | None:
+        history, upto = await asyncio.to_thread(self._history, session)
+        names = {spec.name for spec in history.prompt.tools} if history.prompt else set()
+        if not history.messages or not names >= ALLOWED or self._circle is None:
+            return None
+        stage = Stage(self.learning)
+        called, ended = await self._run(self._circle, session, history, stage)
+        if ended.reason not in ("done", "budget"):
+            reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
+        else:
+            outcome = await asyncio.to_thread(self._settle, session, history, stage.changes)
+            reviewed = LearningReviewed(
+                summary=outcome.summary,
+                proposals=outcome.proposals,
+                changes=outcome.changes,
+                upto=upto,
+                failure=ended.detail if ended.reason == "budget" else "",
+            )
+        await asyncio.to_thread(self._app.record, session, called, reviewed)
+        return reviewed
+
+    async def _run(
+        self, circle: Circle, session: str, history: History, stage: Stage
+    ) -> tuple[AuxiliaryCalled, TurnEnded]:
+        """The model's part: the parent's request to the byte, one message more, and no tools but the four."""
+        tools = dict(circle.tools(session))
+        tools |= {one.spec.name: one for one in LearningTools(self.learning, _Staged(stage), self._app.clock).all()}
+        history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
+        budget = _ReviewBudget(self._settings.budget, circle, session)
+        turn = Turn(session=session, cwd=Path("."), journal=Aside(history), history=history, budget=budget)  # noqa: PTH201
+        async with circle.model(session) as model:
+            calls = CallRunner(tools, OnlyLearning(), Nobody())
+            runtime = NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY)
+            ended = await runtime.run(turn)
+            called = AuxiliaryCalled(task="review", provider=model.provider, model=model.name, usage=budget.used)
+        failure = ended.detail if ended.reason == "failed" else ""
+        return msgspec.structs.replace(called, failure=failure), ended
+
+    def _settle(self, session: str, history: History, changes: list[Change]) -> Outcome:
+        doubt = tainted(history.messages, whole=True) if changes else ""
+        auto = self._settings.mode == "auto"
+        outcome = settle(self.learning, changes, Provenance("review", session), auto=auto, doubt=doubt)
+        old: list[Change] = [*unused(self.learning, self._app.clock.now(), self._settings.retire_after)]
+        retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
+        return Outcome(
+            (*outcome.proposals, *retired.proposals),
+            (*outcome.changes, *retired.changes),
+            (*outcome.titles, *retired.titles),
+        )
+
+    def _history(self, session: str) -> tuple[History, int]:
+        """The conversation up to its last finished turn, and the row that is."""
+        history, upto = History(), 0
+        since: list[Row] = []
+        for row in self._app.store.log.every_event(session):
+            since.append(row)
+            if isinstance(row.event, TurnEnded):
+                for one in since:
+                    history.add(one.seq, one.event, one.turn)
+                since.clear()
+                upto = row.seq
+        history.waiting.clear()
+        return history, upto
+
+    def _taint(self, session: str) -> str:
+        return tainted(read_history(self._app.store, session).messages)
+
+    def _record(self, session: str, event: Event) -> None:
+        self._app.record(session, event)
+
+
+class Aside:
+    """A journal that is kept nowhere: what a review says is not part of the conversation."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._seq = 1 << 40  # beyond any row of the log
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        """Takes the events into the history alone."""
+        seqs: list[int] = []
+        for event in events:
+            self._seq += 1
+            self._history.add(self._seq, event, "")
+            seqs.append(self._seq)
+        return tuple(seqs)
+
+    def note(self, *events: Event) -> None:
+        """The same, for what need not be waited for."""
+        for event in events:
+            self._history.add(self._seq, event, "")
+
+    async def flush(self) -> None:
+        """There is nothing to wait for."""
+
+    def show(self, event: Event) -> None:
+        """Nobody watches."""
+
+
+class OnlyLearning:
+    """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:  # noqa: ARG002 - the port's shape
+        """Allows the four tools of learning, forbids everything else."""
+        return Decision("allow") if tool.spec.name in ALLOWED else Decision("forbid", reason=_REFUSED)
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Nothing is asked, so nothing is remembered."""
+
+
+class Nobody:
+    """Nobody is there to be asked."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
+        """No."""
+        return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        """No answer."""
+        return QuestionAnswered(call_id=request.call_id, by="nobody")
+
+
+class _Staged:
+    """Where the changes of a review go."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def text_of(self, name: str, path: str) -> str | None:
+        return self._stage.text_of(name, path)
+
+    async def land(self, change: Change, context: ToolContext) -> ToolResult:  # noqa: ARG002 - the port's shape
+        await asyncio.to_thread(self._stage.add, change)
+        return ToolResult(text="Noted.")
+
+
+class _ReviewBudget(Budget):
+    """A cap of its own, below those of the user."""
+
+    def __init__(self, amount: str, circle: Circle, session: str) -> None:
+        caps = [Cap("review", *parse_amount(amount))] if amount else []
+        super().__init__(caps, circle.price())
+        self._allowed: Callable[[int], None] = lambda tokens: circle.room(session, tokens)
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def reserve(self, input_tokens: int) -> int | None:
+        self._allowed(input_tokens)
+        try:
+            return await super().reserve(input_tokens)
+        except BudgetSpent as spent:
+            hint = "Raise learning.budget for longer conversations."
+            raise BudgetSpent("the review stopped at its own cap (learning.budget).", hint=hint) from spent

@@ -1,0 +1,22 @@
+"""Puts skills that Hermes wrote and nobody uses into the archive. Nothing is deleted; the history brings it back."""
+
+from hermes.learning.change import SkillChange
+from hermes.learning.learning import Learning
+from hermes.learning.records import Use
+
+_DAY = 86_400.0
+
+
+def unused(learning: Learning, now: float, days: int) -> list[SkillChange]:
+    """Skills to retire: of Hermes' own making, not pinned or touched by the user, and long without use."""
+    if not days:
+        return []
+    uses, records = learning.skills.records.uses(), learning.skills.records.all()
+    found: list[SkillChange] = []
+    for skill in learning.skills.all():
+        if skill.origin != "agent" or learning.skills.is_users(skill.name):
+            continue
+        last = max(uses.get(skill.name, Use()).last, records[skill.name].created)
+        if now - last > days * _DAY:
+            found.append(SkillChange(skill.name, retire=True))
+    return found
