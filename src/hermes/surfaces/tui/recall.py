@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hermes.app import App
-from hermes.schema.events import TurnEnded, TurnStarted
+from hermes.schema.events import ApprovalRequested, QuestionAsked, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
@@ -40,8 +40,10 @@ def recall(app: App, view: ChatView, screen: Screen) -> bool:
     used = [row.event.usage for row in settled if isinstance(row.event, AssistantMessage) and row.event.usage]
     if used:
         view.foot.context = used[-1].input_tokens + used[-1].output_tokens
+    runs = is_elsewhere(app, view.session)
     for row in open_rows:
-        view.see(app.envelope(row))
+        if runs or not isinstance(row.event, ApprovalRequested | QuestionAsked):  # else it is asked again
+            view.see(app.envelope(row))
     return bool(open_rows)
 
 
