@@ -152,7 +152,8 @@ def own_mounts() -> list[str]:
 
 async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_is_loud(tmp_path: Path, own_mounts: list[str]) -> None:
     """On a real file system of 2 MB that the first tool fills."""
-    fill = ServedCall(name="terminal", arguments='{"command": "head -c 9000000 /dev/zero > ../home/fill; true"}')
+    command = "head -c 9000000 /dev/zero > ../home/fill; true"
+    fill = ServedCall(name="terminal", arguments=f'{{"command": "{command}", "reach": "machine"}}')
     hermes_home = tmp_path / "home"
     hermes_home.mkdir(mode=0o700)
     replies = [Served(calls=(fill,)), *[Served(text="x" * 200_000)] * 3]

@@ -72,6 +72,7 @@ class Agent:
         self._spending = Spending(app, self._price)
         self._delegation = Delegation(app, lambda: self.service)
         self._aside: set[asyncio.Task[None]] = set()
+        self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
     @cached_property
@@ -117,8 +118,25 @@ class Agent:
     async def close(self) -> None:
         """Ends what runs and everything it started; what waits is answered when its session is resumed."""
         await self.service.close()
+        await self.release()
+
+    async def release(self) -> None:
+        """Ends what tools left running, and the models."""
         await self.toolbox.close()
-        await self.model.close()
+        for model in (self.model, *self._outdated):
+            await model.close()
+
+    def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
+        """Changes what is asked about, or which model answers, from the next turn on. The old model is closed later."""
+        if approvals is not None:
+            self._mode = approvals
+        if model is not None:
+            build_model(self._app.settings, self._secrets, model=model)  # raises before anything is changed
+            self._model_name = model
+            self._outdated.append(self.model)
+            for name in ("model", "_room"):
+                self.__dict__.pop(name, None)
+        self.__dict__.pop("policy", None)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:

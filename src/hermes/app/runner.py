@@ -31,6 +31,7 @@ from hermes.schema.messages import ToolCall
 from hermes.store import Store
 from hermes.store.leases import TTL, Lease
 from hermes.store.row import Row
+from hermes.tools.family import end_leftovers
 
 log = logging.getLogger("hermes.app")
 
@@ -148,6 +149,7 @@ class Runner:
         detail = "the process ended in the middle of the turn; everything saved until then is here"
         ended = [TurnEnded(reason="crashed", detail=detail)] if history.open_turn else []
         if history.open_turn:
+            await asyncio.to_thread(end_leftovers, self.session)  # what a killed process left running
             await self._shop.finish(history.open_turn, self._folder())
         await journal.record(*results, *ended)
         return tuple(carried.values())

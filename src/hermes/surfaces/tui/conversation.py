@@ -16,7 +16,6 @@ from hermes.app.agent import Agent
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
 from hermes.schema.messages import Image
-from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved
@@ -161,14 +160,8 @@ class Chat:
 
     async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
         """Lets another model answer from now on, or with other approvals."""
-        mode, name = approvals or self.approvals, model or self._model
-        agent = Agent(self.app, load_secrets(home=self.app.home), approvals=mode, model=name)
-        agent.describe()  # what is wrong with it is said before anything changes
-        await self.agent.service.close()
-        self._attached.close()
-        self._attached.enter_context(agent.desk.attached("cli"))
-        self.agent, self.approvals, self._model = agent, mode, name
-        self._interrupts = Interrupts(agent.service, self.session)
+        self.agent.use(approvals=approvals, model=model or None)
+        self.approvals, self._model = approvals or self.approvals, model or self._model
         self.refresh()
 
     def refresh(self) -> None:

@@ -46,7 +46,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
             await chat.talk()
             warming.cancel()
             await asyncio.wait({warming})
-            await chat.agent.model.close()
+            await chat.agent.release()
     chat.say_goodbye()
     return chat.code
 

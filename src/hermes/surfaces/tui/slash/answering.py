@@ -47,11 +47,23 @@ async def status(chat: "Chat", _: str) -> None:
         ("folder", info.cwd),
         ("approvals", chat.approvals),
         ("sandbox", foot.sandbox),
+        ("policy", one_line(chat.agent.policy.warning)),
+        ("mcp", _servers(chat)),
         ("queued", f"{len(chat.view.queued)} messages" if chat.view.queued else ""),
         ("now", "working" if chat.works else "waiting for you"),
     ]
     for line in aligned([row for row in rows if row[1]], indent=0):
         chat.screen.line(cut(line, chat.screen.columns - 1))
+
+
+def _servers(chat: "Chat") -> str:
+    """How many servers there are, and which ones can't be used."""
+    servers = chat.agent.toolbox.servers
+    if servers is None:
+        return ""
+    known = servers.status()
+    failed = [one.name for one in known if one.state == "failed"]
+    return f"{len(known)} servers" + (f", failed: {', '.join(failed)}; see /mcp" if failed else "")
 
 
 async def context(chat: "Chat", _: str) -> None:

@@ -25,7 +25,16 @@ async def tools(chat: "Chat", _: str) -> None:
 
 async def mcp(chat: "Chat", _: str) -> None:
     """Tells how the MCP servers are."""
-    await _hermes(chat, "mcp", "list")
+    servers = chat.agent.toolbox.servers
+    if servers is None:
+        chat.view.say("No MCP servers are configured. Add one: hermes mcp add")
+        return
+    for one in servers.status():
+        again = f", tried again in {one.retry_in:.0f} s" if one.retry_in else ""
+        changed = f", changed: {', '.join(one.changed)}" if one.changed else ""
+        detail = f": {one_line(one.detail)}" if one.detail else ""
+        line = f"{one.name:<16} {one.state}, {one.tools} tools{again}{changed}{detail}"
+        chat.screen.line(cut(clean(line), chat.screen.columns - 1))
 
 
 async def approvals(chat: "Chat", mode: str) -> None:
@@ -37,9 +46,9 @@ async def approvals(chat: "Chat", mode: str) -> None:
             return
         await chat.reconfigure(approvals=_MODES[mode])
     words = {
-        "ask": "every change and command is asked about",
-        "auto-edit": "files of this folder are changed without asking, commands are asked about",
-        "full": "nothing is asked about but what may never be done without a word",
+        "ask": "you are asked about every change to a file, and about commands that do more than work in this folder",
+        "auto-edit": "files of this folder are changed without asking; commands as in ask",
+        "full": "nothing is asked about but what can't be understood",
     }
     chat.view.say(f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full")
 
