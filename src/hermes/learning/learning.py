@@ -28,12 +28,17 @@ class SkillCommand(msgspec.Struct, frozen=True):
 class Learning:
     """Everything that is learned in one home. Making one touches no file."""
 
-    def __init__(self, home: Home, history: History, memory: Memory, skills: Library, proposals: Proposals) -> None:
+    def __init__(self, home: Home, clock: Clock, history: History, memory: Memory, skills: Library) -> None:
         self.home = home
+        self._clock = clock
         self.history = history
         self.memory = memory
         self.skills = skills
-        self.proposals = proposals
+        self.proposals = Proposals(home.root / "learning" / "proposals", clock)
+
+    def now(self) -> float:
+        """The time, by the clock that changes are dated with."""
+        return self._clock.now()
 
     def prompt(self) -> str:
         """What a new session is told: a snapshot of the memory, and which skills there are."""
@@ -43,10 +48,10 @@ class Learning:
         """Each skill that is offered, as a slash command."""
         return [SkillCommand(skill.name, skill.description) for skill in self.skills.all() if skill.offered]
 
-    def command(self, name: str, words: str, now: float) -> str:
+    def command(self, name: str, words: str) -> str:
         """What the user says to the model by `/name words`. Counts as a use."""
         text = self.skills.view(name)
-        self.skills.records.used(name, "command", now)
+        self.skills.records.used(name, "command", self.now())
         task = f"\n\nThe task: {words.strip()}" if words.strip() else ""
         return f"Use the skill {name}:\n\n{text}{task}"
 
@@ -119,4 +124,4 @@ def open_learning(
     history = History(home.root, Repository(home.root, folder / "history.git", find_git(environment)))
     memory = Memory(home.memories, history, Limits(settings.memory_limit, settings.user_limit), provider=provider)
     skills = Library(home.skills, Records(folder), history, clock, bundled)
-    return Learning(home, history, memory, skills, Proposals(folder / "proposals", clock))
+    return Learning(home, clock, history, memory, skills)

@@ -107,6 +107,10 @@ class Memory:
         """What is remembered and how full it is, as the model sees it when it asks."""
         return "\n".join(self._shown(name) for name in FILES)
 
+    def fill(self, name: MemoryName) -> str:
+        """How full a file is, in words."""
+        return f"{len(self.read(name)):,} of {self._limits.of(name):,} characters"
+
     def snapshot(self) -> str:
         """The part of the system prompt that holds the memory; empty when there is none."""
         parts = [self._for_prompt(name) for name in FILES]
@@ -180,8 +184,7 @@ class Memory:
         return "\n".join(part for part in parts if part)
 
     def _shown(self, name: MemoryName) -> str:
-        text = self.read(name)
-        return f"{FILES[name]} ({len(text):,} of {self._limits.of(name):,} characters):\n{text.strip() or '(empty)'}"
+        return f"{FILES[name]} ({self.fill(name)}):\n{self.read(name).strip() or '(empty)'}"
 
     def _for_prompt(self, name: MemoryName) -> str:
         """A file without what looks injected, and not much longer than it may be; what is missing is said."""

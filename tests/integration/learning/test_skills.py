@@ -153,7 +153,7 @@ def test_what_is_disabled_or_looks_injected_is_not_offered(learning: Learning) -
 def test_each_skill_is_a_slash_command_and_uses_are_counted(learning: Learning, clock: FakeClock) -> None:
     by_hand(learning, "greet", "1. Say hello.")
     assert "greet" in [command.name for command in learning.commands()]
-    text = learning.command("greet", "in French", clock.now())
+    text = learning.command("greet", "in French")
     assert text.startswith("Use the skill greet:\n\n1. Say hello.")
     assert text.endswith("The task: in French")
     learning.skills.records.used("greet", "view", clock.now() + 5)

@@ -30,7 +30,7 @@ def edit(home: Home, choice: str | None) -> int:
         return _discard(earlier)
     if choice == "continue" and not earlier:
         raise UsageError("There is no draft to go on with.", hint="Start one with: hermes config edit")
-    command = _editor()
+    command = editor()
     home.ensure()
     current = read_text(home.config)
     draft = _draft_path(home, current)
@@ -120,7 +120,7 @@ def _continues(draft: Path, choice: str | None) -> bool:
         raise KeyboardInterrupt from error
 
 
-def _editor() -> list[str]:
+def editor() -> list[str]:
     """The command of the editor. One that was not chosen needs a terminal."""
     environ = environment()
     chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
