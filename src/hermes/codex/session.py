@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from hermes.codex import litter, wire
-from hermes.codex.binary import version_warning
 from hermes.codex.asking import OWN_SERVER
+from hermes.codex.binary import version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
 from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut

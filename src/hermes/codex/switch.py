@@ -95,8 +95,12 @@ async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
     notes = [note for note in (warning, missed, complaint, *planned.unmapped) if note]
     if dry_run:
         return Outcome(("Nothing was changed. This would be written:", *notes), planned.diff)
-    written = migrate.write(planned)
-    set_value(place.home.config, KEY, ON)
+    set_value(place.home.ensure().config, KEY, ON)
+    try:
+        written = migrate.write(planned)
+    except SettingsError:
+        unset_value(place.home.config, KEY)
+        raise
     done = f"Codex runs your turns from now on ({program}). {_NEXT}"
     told = f"{place.config} has Hermes' block{'' if written else ' already'}."
     return Outcome((done, told, *notes), planned.diff)
@@ -104,7 +108,8 @@ async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
 
 def disable(place: Place) -> Outcome:
     """Switches it off and takes the block out of codex's config.toml again."""
-    unset_value(place.home.config, KEY)
+    if place.home.config.exists():
+        unset_value(place.home.config, KEY)
     planned = migrate.plan_removal(place.config)
     removed = migrate.write(planned)
     told = (f"Hermes' block is gone from {place.config}; everything else in it is as it was.",) if removed else ()

@@ -27,7 +27,6 @@ Heard = asyncio.Queue[wire.Notice | asyncio.Event | None]
 
 _LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
 _STOP = 0.4  # seconds for each step of an interrupt; there are two
-_PING = 10.0  # seconds for a sign of life
 _PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
 _BACKGROUND = "Still running when the turn ended."
 
@@ -40,6 +39,8 @@ class Deadlines(msgspec.Struct, frozen=True):
     turn: float = 14_400.0
     sign_of_life: float = 20.0
     """After this much silence its process is asked whether it still reacts."""
+    reaction: float = 10.0
+    """How long it may take to."""
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -227,7 +228,7 @@ class CodexTurn:
 
     async def _reacts(self) -> bool:
         try:
-            await self._client.request("thread/loaded/list", {}, dict[str, Any], timeout=_PING)
+            await self._client.request("thread/loaded/list", {}, dict[str, Any], timeout=self._limits.reaction)
         except CodexSilent:
             return False
         except CodexFailed:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hermes.app import build
@@ -19,7 +20,7 @@ from hermes.codex.asking import Judge, nothing_to_say
 from hermes.codex.lend import Lending
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
 from hermes.core.budget import Budget
-from hermes.core.ports import Approvals
+from hermes.core.ports import Approvals, Decision
 from hermes.core.runtime import Runtime
 from hermes.events import Bus
 from hermes.schema.event import Event
@@ -71,7 +72,7 @@ class Bench:
             desk=self.desk,
             runtime=self._runtime,
             prompt=self._prompted,
-            budget=lambda session: self.budget(session),
+            budget=self._budget,
             publish=app.publish,
             snapshot=app.snapshot,
             title=lambda *_: None,
@@ -79,6 +80,12 @@ class Bench:
             finish=self._finish,
         )
         self.service = SessionService(app, shop)
+
+    def _budget(self, session: str) -> Budget:
+        return self.budget(session)
+
+    def _judge(self, command: str, cwd: Path) -> Decision:
+        return self.judge(command, cwd)
 
     async def _prompted(self, session: str, cwd: Path) -> SessionPrompted:
         return SessionPrompted(system=self.prompt)
@@ -112,11 +119,9 @@ class Bench:
         if self.native is not None:
             return self.native(session, approvals)
         lending = self.lending(approvals) if self.lending else None
-        return self.engine.runtime(session, approvals, judge=lambda *asked: self.judge(*asked), lending=lending)
+        return self.engine.runtime(session, approvals, judge=self._judge, lending=lending)
 
     def _show(self, session: str, turn: str, event: Event) -> None:
-        import msgspec
-
         self.app.bus.publish(event.topic, msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn})
 
 

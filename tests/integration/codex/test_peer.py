@@ -6,17 +6,30 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.failures import CodexGone, CodexSilent
+from hermes.codex.projector import Projector
+from hermes.codex.session import CodexSession, Opening, Setup
+from hermes.codex.turn import Deadlines, Stage, Words
 from hermes.codex.wire import MAX_LINE
-from hermes.schema.events import CodexThread, TurnEnded
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    CodexThread,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
@@ -104,7 +117,7 @@ async def test_another_version_is_warned_about_once_and_used(
 async def test_each_deadline_interrupts_reports_and_retires(
     played: Any, field: str, before: list[dict[str, Any]], words: str
 ) -> None:
-    played.codex = Codex(**{field: 0.3})
+    played.codex = msgspec.convert({field: 0.3}, Codex)
     async with played.bench() as (bench, codex):
         session = bench.begin()
         await bench.service.submit(session, "hi")
@@ -160,16 +173,24 @@ async def test_a_wedged_process_is_ended_and_replaced(played: Any) -> None:
         codex.delta("x")
         await bench.see("agent.message.delta")
         leash = bench.engine.pid(session)
-        (child,) = Path(f"/proc/{leash}/task/{leash}/children").read_text().split()
-        os.kill(int(child), signal.SIGSTOP)
+        (child,) = _children(leash)
+        os.kill(child, signal.SIGSTOP)
         began = time.monotonic()
         await bench.service.interrupt(session, by="test")
         ended = await bench.service.idle(session)
         took = time.monotonic() - began
         assert bench.engine.pid(session) == 0
-        assert not Path(f"/proc/{child}").exists()
+        assert not _exists(child)
     assert ended.reason == "interrupted"
     assert took < 2
+
+
+def _children(pid: int) -> list[int]:
+    return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _exists(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 async def test_an_interrupt_reaches_a_codex_that_does_not_even_begin_the_turn(played: Any) -> None:
@@ -226,6 +247,45 @@ async def test_a_thread_that_codex_has_lost_is_begun_anew_with_everything_said(p
         told = [one["params"]["items"] for one in codex.received if one.get("method") == "thread/inject_items"]
     assert threads[-1] == "thread-2"
     assert [item["content"][0]["text"] for item in told[-1]] == ["question one", "answer one"]
+
+
+async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking(tmp_path: Path) -> None:
+    async with CodexPeer(tmp_path) as codex:
+        launch = Launch(codex.program, codex.arguments, dict(os.environ), tmp_path)
+        deadlines = Deadlines(sign_of_life=0.2, reaction=0.2)
+        session = CodexSession(Setup(launch=lambda _: launch, deadlines=deadlines))
+        events: list[Event] = []
+
+        async def write(new: Sequence[Event]) -> None:
+            events.extend(new)
+
+        async def opened(thread: str) -> None:
+            assert thread == "thread-1"
+
+        def asking(projector: Projector) -> Asking:
+            return Asking(Denying(), projector.items, tmp_path)
+
+        stage = Stage(write=write, show=events.append, asking=asking, opened=opened)
+        words = Words(({"type": "text", "text": "hi"},), "w")
+        running = asyncio.ensure_future(session.run_turn(Opening(tmp_path), words, stage))
+        await codex.begin_turn()
+        alive = await codex.receive("thread/loaded/list")
+        codex.send({"id": alive["id"], "result": {"data": []}})
+        await codex.receive("thread/loaded/list")  # and this one is not answered
+        result = await asyncio.wait_for(running, 20)
+        await session.close()
+    assert "did not react any more" in result.error
+    assert (result.should_retire, result.turn_id, result.thread_id) == (True, "turn-1", "thread-1")
+
+
+class Denying:
+    """Nobody is there."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
+        return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        return QuestionAnswered(call_id=request.call_id, by="nobody")
 
 
 async def ask(bench: Any, codex: CodexPeer, method: str, *, number: int = 0, **params: Any) -> dict[str, Any]:
@@ -316,10 +376,10 @@ async def test_a_tool_of_another_server_is_asked_about_like_any_call(played: Any
         "server": "lab",
         "tool": "erase",
         "status": "inProgress",
-        "arguments": {},
+        "arguments": None,
     }
     meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"name": "x"}}
-    params = {"serverName": "lab", "message": "Allow it?", "mode": "form", "_meta": meta, "requestedSchema": {}}
+    params = {"serverName": "lab", "message": "Allow it?", "mode": "form", "_meta": meta, "requestedSchema": FORM}
     async with played.bench() as (bench, codex):
         session = bench.begin()
         with bench.desk.attached("test"):
@@ -388,7 +448,7 @@ async def test_an_idle_process_is_ended_after_a_while_and_comes_back(played: Any
 @asynccontextmanager
 async def client(codex: CodexPeer, folder: Path, heard: "asyncio.Queue[Any]", **more: Any) -> AsyncIterator[Client]:
     async def answer(_: object) -> object:
-        return {}
+        return None
 
     launch = Launch(codex.program, codex.arguments, dict(os.environ), folder, **more)
     made = await Client.start(launch, Listener(heard.put, answer))
@@ -424,7 +484,7 @@ async def test_a_line_past_the_limit_ends_the_process_soon(tmp_path: Path) -> No
 async def test_a_request_has_an_end(tmp_path: Path) -> None:
     heard: asyncio.Queue[Any] = asyncio.Queue()
     async with CodexPeer(tmp_path) as codex, client(codex, tmp_path, heard) as made:
-        with pytest.raises(CodexSilent, match="never/answered within 0.05 seconds"):
+        with pytest.raises(CodexSilent, match=r"never/answered within 0\.05 seconds"):
             await made.request("never/answered", {}, dict[str, Any], timeout=0.05)
         late = await codex.receive("never/answered")
         codex.send({"id": late["id"], "result": {}})
@@ -437,7 +497,7 @@ async def test_a_codex_that_never_says_hello_is_given_up(tmp_path: Path) -> None
     heard: asyncio.Queue[Any] = asyncio.Queue()
     async with CodexPeer(tmp_path) as codex:
         del codex.answers["initialize"]
-        with pytest.raises(CodexSilent, match="did not start within 0.5 seconds"):
+        with pytest.raises(CodexSilent, match=r"did not start within 0\.5 seconds"):
             async with client(codex, tmp_path, heard, startup_timeout=0.5):
                 pass
 

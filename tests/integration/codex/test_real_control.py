@@ -43,7 +43,7 @@ def alive(word: str) -> list[int]:
 
 async def until(condition: Any, seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - processes have no event
             await asyncio.sleep(0.01)
 
 
@@ -106,14 +106,14 @@ async def test_an_interrupt_while_a_question_is_open(real: Any) -> None:
 
 
 async def test_two_interrupts_are_one(real: Any) -> None:
-    async with ModelServer(Served(text="word " * 40, fault=Fault(hang="middle")), "on") as server:
-        async with real.bench(server.url) as bench:
-            session = bench.begin()
-            await bench.service.submit(session, "talk")
-            await bench.see("agent.message.delta")
-            await asyncio.gather(*(bench.service.interrupt(session, by="test") for _ in range(3)))
-            assert (await bench.service.idle(session)).reason == "interrupted"
-            assert (await bench.say(session, "again")).reason == "done"
+    long = Served(text="word " * 40, fault=Fault(hang="middle"))
+    async with ModelServer(long, "on") as server, real.bench(server.url) as bench:
+        session = bench.begin()
+        await bench.service.submit(session, "talk")
+        await bench.see("agent.message.delta")
+        await asyncio.gather(*(bench.service.interrupt(session, by="test") for _ in range(3)))
+        assert (await bench.service.idle(session)).reason == "interrupted"
+        assert (await bench.say(session, "again")).reason == "done"
 
 
 async def test_what_is_said_meanwhile_goes_into_the_running_turn(real: Any) -> None:
@@ -184,7 +184,7 @@ async def test_closing_leaves_no_process(real: Any) -> None:
             leash = bench.engine.pid(session)
             below = _children(leash)
             assert below
-        assert not any(Path(f"/proc/{pid}").exists() and _running(pid) for pid in (leash, *below))
+        assert not any(map(_running, (leash, *below)))
 
 
 def _running(pid: int) -> bool:
@@ -299,6 +299,10 @@ async def test_a_megabyte_of_output_is_one_line_and_is_taken_in(real: Any) -> No
     assert len(result.text) < 30_000
 
 
+def _environment(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
 async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any) -> None:
     real.environ |= {"ANTHROPIC_API_KEY": "sk-ant-hidden", "MY_TOKEN": "tok-hidden", "FAKE_KEY": "fake-named"}
     async with ModelServer(command("env"), "done") as server:
@@ -307,7 +311,7 @@ async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any
             config.write_text(config.read_text() + 'env_key = "FAKE_KEY"\n')
             session = bench.begin()
             await bench.say(session, "go")
-            environ = Path(f"/proc/{_children(bench.engine.pid(session))[0]}/environ").read_bytes()
+            environ = _environment(_children(bench.engine.pid(session))[0])
             (result,) = bench.events(session, ToolFinished)
         authorization = server.posts[0].headers["authorization"]
     assert b"hidden" not in environ
@@ -315,3 +319,21 @@ async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any
     assert "hidden" not in result.text
     assert "fake-named" not in result.text
     assert authorization == "Bearer fake-named"
+
+
+async def test_a_model_that_stalls_is_not_waited_for_for_ever(real: Any) -> None:
+    real.codex = msgspec.structs.replace(real.codex, progress_timeout=0.8)
+    async with ModelServer(Served(fault=Fault(hang="body")), "fine") as server, real.bench(server.url) as bench:
+        session = bench.begin()
+        ended = await bench.say(session, "hi")
+        again = await bench.say(session, "again")
+    assert ended.reason == "failed"
+    assert "codex.progress_timeout" in ended.detail
+    assert again.reason == "done"
+
+
+async def test_a_model_that_can_not_be_reached_fails_the_turn(real: Any) -> None:
+    async with real.bench("http://127.0.0.1:9/v1") as bench:
+        ended = await bench.say(bench.begin(), "hi")
+    assert ended.reason == "failed"
+    assert "Connection failed" in ended.detail

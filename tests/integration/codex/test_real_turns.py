@@ -30,13 +30,15 @@ def escalated(script: str, number: str = "call_1") -> Served:
 
 
 async def test_words_stream_and_are_kept_with_their_thinking_and_cost(real: Any) -> None:
-    async with ModelServer(Served(text="Hello from here.", reasoning="A greeting.")) as server:
-        async with real.bench(server.url) as bench:
-            session = bench.begin()
-            ended = await bench.say(session, "hi")
-            (message,) = bench.events(session, AssistantMessage)
-            streamed = [event async for event in _drained(bench, "agent.message.delta")]
-            (started,) = bench.events(session, TurnStarted)
+    async with (
+        ModelServer(Served(text="Hello from here.", reasoning="A greeting.")) as server,
+        real.bench(server.url) as bench,
+    ):
+        session = bench.begin()
+        ended = await bench.say(session, "hi")
+        (message,) = bench.events(session, AssistantMessage)
+        streamed = [event async for event in _drained(bench, "agent.message.delta")]
+        (started,) = bench.events(session, TurnStarted)
     assert ended.reason == "done"
     assert (message.text, message.reasoning, message.provider) == ("Hello from here.", "A greeting.", "codex")
     assert (message.usage.input_tokens, message.usage.output_tokens) == (20, 8)
@@ -102,15 +104,17 @@ async def test_a_command_that_leaves_the_sandbox_is_asked_about_in_the_usual_pla
 
 async def test_an_answer_for_the_session_is_not_asked_for_again(real: Any) -> None:
     script = f"echo data >> {real.folder}/outside.txt"
-    async with ModelServer(escalated(script), escalated(script, "call_2"), "done") as server:
-        async with real.bench(server.url) as bench:
-            session = bench.begin()
-            with bench.desk.attached("test"):
-                await bench.service.submit(session, "go")
-                asked = await bench.see("agent.approval.requested")
-                await bench.service.answer(session, asked["call_id"], "session", by="test")
-                await bench.service.idle(session)
-            answers = bench.events(session, ApprovalAnswered)
+    async with (
+        ModelServer(escalated(script), escalated(script, "call_2"), "done") as server,
+        real.bench(server.url) as bench,
+    ):
+        session = bench.begin()
+        with bench.desk.attached("test"):
+            await bench.service.submit(session, "go")
+            asked = await bench.see("agent.approval.requested")
+            await bench.service.answer(session, asked["call_id"], "session", by="test")
+            await bench.service.idle(session)
+        answers = bench.events(session, ApprovalAnswered)
     assert (real.folder / "outside.txt").read_text() == "data\ndata\n"
     assert [answer.by for answer in answers if answer.by == "test"] == ["test"]
 
@@ -125,10 +129,21 @@ async def test_with_nobody_to_ask_it_is_declined(real: Any) -> None:
     assert answered.by == "nobody"
 
 
+def says(decision: Decision) -> Any:
+    def judge(command: str, cwd: Path) -> Decision:
+        return decision
+
+    return judge
+
+
+def capped(session: str) -> Budget:
+    return Budget([Cap("turn", "tokens", 100)])
+
+
 async def test_what_the_policy_forbids_is_declined_without_a_question(real: Any) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = lambda command, cwd: Decision("forbid", reason="not that")
+        bench.judge = says(Decision("forbid", reason="not that"))
         session = bench.begin()
         with bench.desk.attached("test"):
             await bench.say(session, "go")
@@ -142,7 +157,7 @@ async def test_only_a_policy_that_allows_the_whole_machine_spares_the_question(
 ) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = lambda command, cwd: Decision("allow", reach=reach)
+        bench.judge = says(Decision("allow", reach=reach))
         session = bench.begin()
         await bench.say(session, "go")
         assert len(bench.events(session, ApprovalRequested)) == asked
@@ -208,11 +223,13 @@ async def test_the_models_failure_is_told_and_the_next_turn_works(real: Any) -> 
 
 
 async def test_a_sign_in_that_is_not_accepted_says_how_to_sign_in(real: Any) -> None:
-    async with ModelServer(Served(fault=Fault(status=401, message="bad key"))) as server:
-        async with real.bench(server.url) as bench:
-            session = bench.begin()
-            ended = await bench.say(session, "hi")
-            assert bench.engine.pid(session) == 0
+    async with (
+        ModelServer(Served(fault=Fault(status=401, message="bad key"))) as server,
+        real.bench(server.url) as bench,
+    ):
+        session = bench.begin()
+        ended = await bench.say(session, "hi")
+        assert bench.engine.pid(session) == 0
     assert ended.reason == "failed"
     assert "run `codex login`" in ended.detail.lower()
 
@@ -220,7 +237,7 @@ async def test_a_sign_in_that_is_not_accepted_says_how_to_sign_in(real: Any) -> 
 async def test_a_cap_that_is_passed_ends_the_turn(real: Any) -> None:
     replies = [command("echo one"), command("echo two", "call_2")]
     async with ModelServer(*replies, repeat=True) as server, real.bench(server.url) as bench:
-        bench.budget = lambda _: Budget([Cap("turn", "tokens", 100)])
+        bench.budget = capped
         session = bench.begin()
         ended = await bench.say(session, "go")
         assert bench.events(session, TurnEnded)

@@ -46,7 +46,8 @@ def run(number: str, *, done: bool = False, **more: Any) -> Notice:
 
 
 def used(number: int, turn: str = "t") -> Notice:
-    return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage={"last": {"inputTokens": number, "outputTokens": 1}})
+    usage = {"last": {"inputTokens": number, "outputTokens": 1}}
+    return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage=usage)
 
 
 def ended(status: str = "completed", **turn: Any) -> Notice:
@@ -154,7 +155,8 @@ def test_a_stream_that_is_tried_again_is_void() -> None:
 def test_a_steer_enters_where_the_model_took_it_in_and_the_first_words_do_not() -> None:
     projector = Projector("t")
     projector.delivered |= {"first": None, "later": 9}
-    said = [completed(type="userMessage", id=name, clientId=name, content=[{"text": name}]) for name in projector.delivered]
+    names = list(projector.delivered)
+    said = [completed(type="userMessage", id=name, clientId=name, content=[{"text": name}]) for name in names]
     events = [event for one in said for event in projector.feed(one)]
     assert events == [Steered(inputs=(9,))]
 

@@ -235,6 +235,12 @@ def sandbox(site: Site) -> list[Finding]:
     return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
 
 
+def codex_engine(site: Site) -> list[Finding]:
+    from hermes.surfaces.cli.codex_check import findings  # only when codex is used is there something to load
+
+    return findings(site)
+
+
 CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     python_version,
     sqlite_version,
@@ -247,4 +253,5 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     state_file,
     damaged_files,
     sandbox,
+    codex_engine,
 )

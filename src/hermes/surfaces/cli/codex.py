@@ -4,9 +4,9 @@ import argparse
 import asyncio
 import sys
 
+from hermes.codex.serve import serve_command
 from hermes.codex.switch import Place, disable, enable, status
 from hermes.settings.load import environment, find_home, load
-from hermes.codex.serve import serve_command
 from hermes.surfaces.terminal.style import printable
 
 

@@ -1,0 +1,226 @@
+"""The codex engine: what it adds to codex's own time, how fast it projects, what it costs at rest, what it leaves.
+
+Latency is measured with a played codex, so that only Hermes' part is in it; rest and remains with the real program,
+if it can be had.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.projector import Projector
+from hermes.codex.runtime import CodexEngine, EngineSettings
+from hermes.codex.wire import Lines, Notice, classify
+from hermes.core.budget import Budget
+from hermes.core.history import History
+from hermes.core.ports import Approvals
+from hermes.core.turn import Turn
+from hermes.schema.event import Event
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, TurnStarted
+from hermes.schema.messages import UserMessage
+from hermes.settings.sections import Codex
+from hermes.testing.codex_peer import CodexPeer
+from hermes.testing.codex_program import NoCodex, installed_codex
+
+LATENCY, SPEED, REST = 5.0, 20.0, 0.01  # milliseconds, megabytes a second, seconds of CPU in five seconds
+
+
+class Nobody:
+    """Denies."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
+        return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        return QuestionAnswered(call_id=request.call_id, by="nobody")
+
+
+class Log:
+    """A journal in memory that notes when something was shown."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.shown: asyncio.Queue[float] = asyncio.Queue()
+        self._seq = 0
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        self.note(*events)
+        return tuple(range(self._seq - len(events) + 1, self._seq + 1))
+
+    def note(self, *events: Event) -> None:
+        for event in events:
+            self._seq += 1
+            self.history.add(self._seq, event, "turn")
+
+    async def flush(self) -> None:
+        return None
+
+    def show(self, event: Event) -> None:  # noqa: ARG002 - the port's shape
+        self.shown.put_nowait(time.perf_counter())
+
+
+async def latency(folder: Path, turns: int) -> float:
+    """Median milliseconds from codex's words (turn/start answered, first delta) to the event."""
+    taken: list[float] = []
+    approvals: Approvals = Nobody()
+    async with CodexPeer(folder) as codex:
+        settings = Codex(binary=str(codex.program))
+        engine = CodexEngine(
+            EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder, arguments=codex.arguments)
+        )
+        log = Log()
+        for number in range(turns):
+            (seq,) = await log.record(UserMessage(text="hi"))
+            await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
+            turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
+            running = asyncio.ensure_future(engine.runtime("s", approvals).run(turn))
+            asked = await codex.receive("turn/start")
+            began = time.perf_counter()
+            codex.send({"id": asked["id"], "result": {"turn": {"id": "t"}}})
+            codex.delta("Hello", turn="t")
+            taken.append((await log.shown.get() - began) * 1000)
+            codex.end_turn(turn="t")
+            await running
+        await engine.close()
+    return statistics.median(taken)
+
+
+def recording() -> bytes:
+    """A turn with everything in it, the largest recording many times over, as it comes from the pipe."""
+    file = Path(__file__).parents[1] / "tests/integration/data/codex/transcripts/02_command_completes.jsonl"
+    lines = [message for side, message in map(msgspec.json.decode, file.read_bytes().splitlines()) if side == "s2c"]
+    large = "x" * 1_000_000
+    turn = next(one["params"]["turn"]["id"] for one in lines if one.get("method") == "turn/started")
+    item: dict[str, Any] = {
+        "type": "commandExecution",
+        "id": "big",
+        "command": "cat",
+        "cwd": "/",
+        "status": "completed",
+    }
+    params = {"turnId": turn, "threadId": "t", "item": {**item, "aggregatedOutput": large, "exitCode": 0}}
+    told = [one for one in lines if "method" in one and "id" not in one and one["method"] != "turn/completed"]
+    chunk = [*told * 20, {"method": "item/completed", "params": params}]
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in chunk * 10)
+
+
+def speed(data: bytes) -> float:
+    """Megabytes a second: cut into lines, classified, projected."""
+    turn = next(
+        one for one in map(classify, data.splitlines()) if isinstance(one, Notice) and one.method == "turn/started"
+    )
+    began = time.perf_counter()
+    lines, projector = Lines(), Projector(msgspec.json.decode(turn.params)["turn"]["id"], cwd="/workspace")
+    for at in range(0, len(data), 262_144):
+        for line in lines.feed(data[at : at + 262_144]):
+            told = classify(line)
+            if isinstance(told, Notice):
+                projector.feed(told)
+    return len(data) / 1e6 / (time.perf_counter() - began)
+
+
+async def rest(program: Path, folder: Path) -> float:
+    """Seconds of CPU that an idle codex and its leash take in five seconds."""
+
+    async def nothing(_: object) -> None:
+        return None
+
+    launch = Launch(program, ("app-server",), {**os.environ, "CODEX_HOME": str(folder)}, folder)
+    client = await Client.start(launch, Listener(nothing, nothing))
+    try:
+        await asyncio.sleep(2)
+        before = _cpu(client.process.pid) + time.process_time()
+        await asyncio.sleep(5)
+        return _cpu(client.process.pid) + time.process_time() - before
+    finally:
+        await client.close()
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu(int(child)) for child in children)
+
+
+_HERMES = """
+import asyncio, os, sys
+from pathlib import Path
+from hermes.codex.client import Client, Launch, Listener
+async def nothing(_): return None
+async def main():
+    launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
+    client = await Client.start(launch, Listener(nothing, nothing))
+    print(client.process.pid, flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+def remains(program: Path, folder: Path) -> float:
+    """Seconds from `kill -9` of Hermes until no process of codex is left."""
+    environ = {**os.environ, "CODEX_HOME": str(folder)}
+    hermes = subprocess.Popen(
+        [sys.executable, "-c", _HERMES, str(program)], env=environ, stdout=subprocess.PIPE, cwd=folder
+    )
+    assert hermes.stdout is not None
+    leash = int(hermes.stdout.readline())
+    below = [int(pid) for pid in Path(f"/proc/{leash}/task/{leash}/children").read_text().split()]
+    began = time.perf_counter()
+    os.kill(hermes.pid, signal.SIGKILL)
+    hermes.wait()
+    hermes.stdout.close()
+    while any(_lives(pid) for pid in (leash, *below)) and time.perf_counter() - began < 30:
+        time.sleep(0.002)
+    return time.perf_counter() - began
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures and prints; 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(prog="benchmarks codex", description=__doc__)
+    parser.add_argument("--turns", type=int, default=100, help="turns for the latency")
+    options = parser.parse_args(argv)
+    missed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        missed += _row("turn/start answered to first delta", asyncio.run(latency(folder, options.turns)), "ms", LATENCY)
+        data = recording()
+        missed += _row(f"projecting {len(data) / 1e6:.0f} MB", max(speed(data) for _ in range(3)), "MB/s", -SPEED)
+        try:
+            program = installed_codex()
+        except NoCodex as why:
+            print(f"the rest is left out: {why}")
+            return int(bool(missed))
+        missed += _row("CPU of an idle codex in 5 s", asyncio.run(rest(program, folder)), "s", REST)
+        missed += _row("kill -9 of Hermes to no codex left", remains(program, folder), "s", 5.0)
+    return int(bool(missed))
+
+
+def _row(what: str, value: float, unit: str, bar: float) -> bool:
+    """Prints a figure against its bar; a negative bar is a least."""
+    ok = value <= bar if bar >= 0 else value >= -bar
+    print(f"{what:40s} {value:10.3f} {unit:5s} bar {abs(bar):g} {'ok' if ok else 'MISSED'}", flush=True)
+    return not ok
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""Switching codex on and off: files on disk, the real program's preflight, and a crash at every point."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.codex import migrate
+from hermes.codex.binary import preflight
+from hermes.codex.failures import CodexGone
+from hermes.codex.switch import Place, disable, enable, status
+from hermes.errors import SettingsError
+from hermes.settings import Home, Settings
+from hermes.settings.load import load
+from hermes.settings.sections import Codex, McpServer
+
+MINE = """\
+# my settings
+model = "gpt-5.5"   # the good one
+
+[features]
+plugins = false
+
+# servers
+[mcp_servers.mine]
+command = "echo"
+"""
+SERVERS = {
+    "files": McpServer(
+        command="npx", args=("-y", "files"), env={"ROOT": "/srv", "FILES_TOKEN": "${FILES_TOKEN}"}, cwd="/"
+    ),
+    "web": McpServer(
+        url="https://example.org/mcp", headers={"Authorization": "Bearer ${WEB_TOKEN}", "X-A": "b"}, timeout=9.5
+    ),
+    "odd name": McpServer(command="x", enabled=False),
+}
+
+
+def place(real: Any, **more: Any) -> Place:
+    codex = Codex(binary=str(real.program), home=str(real.home))
+    return Place(
+        home=Home(real.folder / "hermes").ensure(),
+        settings=Settings(codex=codex, mcp_servers=SERVERS, **more),
+        environ=real.environ,
+        tool_server=("/opt/hermes", "mcp", "serve-tools"),
+    )
+
+
+async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_again(real: Any) -> None:
+    config = real.home / "config.toml"
+    config.write_text(MINE)
+    here = place(real)
+    shown = await enable(here, dry_run=True)
+    assert config.read_text() == MINE
+    assert "+[mcp_servers.files]" in shown.diff
+    done = await enable(here)
+    written = config.read_text()
+    assert done.lines[0].startswith("Codex runs your turns from now on")
+    assert await preflight(real.program, here.environment()) == ""
+    assert load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime == "codex_app_server"
+    await enable(here)
+    assert config.read_text() == written
+    assert (await status(here)).migrated
+    off = disable(here)
+    assert config.read_text() == MINE
+    assert load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime == "auto"
+    assert off.lines[0].startswith("Hermes runs your turns itself")
+
+
+async def test_on_works_without_any_codex_settings(real: Any) -> None:
+    here = place(real)
+    await enable(here)
+    assert await preflight(real.program, here.environment()) == ""
+
+
+async def test_on_is_refused_without_the_program(real: Any) -> None:
+    here = place(real)
+    missing = Place(
+        home=here.home,
+        settings=Settings(codex=Codex(home=str(real.home))),
+        environ={**real.environ, "PATH": str(real.folder)},
+    )
+    with pytest.raises(CodexGone) as refused:
+        await enable(missing)
+    assert "npm install -g @openai/codex" in refused.value.hint
+    assert not here.home.config.exists()
+    assert "not found" in "\n".join((await status(missing)).lines())
+
+
+async def test_a_broken_file_is_left_alone_and_nothing_is_switched(real: Any) -> None:
+    config = real.home / "config.toml"
+    config.write_text("model = \n")
+    here = place(real)
+    with pytest.raises(SettingsError, match="not valid TOML"):
+        await enable(here)
+    assert config.read_text() == "model = \n"
+    assert not here.home.config.exists()
+
+
+async def test_what_codex_has_against_the_users_own_keys_is_told_but_does_not_stop(real: Any) -> None:
+    (real.home / "config.toml").write_text('no_such_key = 1\nmodel = "gpt-5.5"\n')
+    done = await enable(place(real))
+    assert any("no_such_key" in line for line in done.lines)
+
+
+async def test_status_says_how_it_stands(real: Any) -> None:
+    real.configure("http://127.0.0.1:9/v1")
+    standing = await status(place(real))
+    assert (standing.on, standing.version, standing.signed_in, standing.migrated) == (False, "0.166.0", False, False)
+    assert "Signed in: no. Run: codex login" in standing.lines()
+
+
+_CRASH = """
+import os, sys
+from pathlib import Path
+from hermes.codex import migrate
+path, limit = Path(sys.argv[1]), int(sys.argv[2])
+planned = migrate.plan(path, migrate.Wanted(tool_server=("/opt/hermes",)))
+left = limit
+def hook(name, args):
+    global left
+    if name.startswith(("open", "os.")):
+        left -= 1
+        if left == 0:
+            os._exit(9)
+sys.addaudithook(hook)
+migrate.write(planned)
+os._exit(0)
+"""
+
+
+def test_a_crash_at_any_point_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(MINE)
+    new = migrate.plan(config, migrate.Wanted(tool_server=("/opt/hermes",))).after
+    crashes, seen = 0, set()
+    for limit in range(1, 60):
+        config.write_text(MINE)
+        code = subprocess.run([sys.executable, "-c", _CRASH, str(config), str(limit)], check=False).returncode
+        assert config.read_text() in (MINE, new)
+        seen.add(config.read_text())
+        if code == 0:
+            break
+        crashes += 1
+    assert crashes > 5
+    assert seen == {MINE, new}
+
+
+def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(MINE)
+    planned = migrate.plan(config, migrate.Wanted())
+    config.write_text(MINE + "x = 1\n")
+    assert not migrate.write(planned)
+    assert config.read_text() == MINE + "x = 1\n"
+
+
+def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text(MINE)
+    real.chmod(0o640)
+    link = tmp_path / "config.toml"
+    link.symlink_to(real)
+    assert migrate.write(migrate.plan(link, migrate.Wanted()))
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
