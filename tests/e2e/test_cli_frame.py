@@ -45,7 +45,7 @@ def test_the_version_loads_almost_nothing(tmp_path: Path, option: str) -> None:
     assert not modules_after([option], tmp_path) & FORBIDDEN_AT_VERSION
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["config", "show"], ["config", "path"], ["sessions", "list"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["config", "show"], ["config", "path"]])
 def test_small_commands_load_no_heavy_library(tmp_path: Path, arguments: list[str]) -> None:
     assert not modules_after(arguments, tmp_path) & FORBIDDEN_IN_COMMANDS
 
