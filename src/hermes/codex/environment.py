@@ -5,7 +5,7 @@ user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,17 @@ def child_environment(
     *,
     codex_home: str = "",
     named: Iterable[str] = (),
-    secrets: Mapping[str, str] | None = None,
+    secret: Callable[[str], str | None] = lambda _: None,
 ) -> dict[str, str]:
-    """The environment of the codex process. `named` are variables that codex's own settings refer to."""
+    """The environment of the codex process. `named` are variables that codex's own settings refer to; one that is not
+    in the environment may be a `secret` that Hermes keeps."""
     given = {
         name: value
         for name, value in environ.items()
         if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
     }
-    known = {**(secrets or {}), **environ}
-    given |= {name: known[name] for name in named if known.get(name)}
+    asked = {name: environ.get(name) or secret(name) for name in named}
+    given |= {name: value for name, value in asked.items() if value}
     if home := codex_home or environ.get("CODEX_HOME", ""):
         given["CODEX_HOME"] = home
     return given

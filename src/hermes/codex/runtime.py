@@ -5,7 +5,7 @@ asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import Codex
+from hermes.settings.sections import Codex, Model
 
 ARGUMENTS = (
     "app-server",
@@ -39,13 +39,18 @@ ARGUMENTS = (
 )
 
 
+def codex_model(model: Model) -> str:
+    """The model that codex is asked to use: the one the settings name, if it is one of OpenAI's; else codex's own."""
+    return model.default if model.provider in ("auto", "openai") else ""
+
+
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine is made of."""
 
     codex: Codex = Codex()
     environ: Mapping[str, str]
-    secrets: Mapping[str, str] = {}
-    """Values that codex's own settings may refer to by name. Only those it names are handed on."""
+    secret: Callable[[str], str | None] = lambda _: None
+    """Looks up a secret that codex's own settings refer to by name. No other is handed on."""
     model: str = ""
     max_steps: int = 500
     run_folder: Path
@@ -124,7 +129,7 @@ class CodexEngine:
         settings, wanted = self._settings, self._settings.codex
         config = codex_home(settings.environ, wanted.home) / "config.toml"
         environment = child_environment(
-            settings.environ, codex_home=wanted.home, named=named_variables(config), secrets=settings.secrets
+            settings.environ, codex_home=wanted.home, named=named_variables(config), secret=settings.secret
         )
         return Launch(program, settings.arguments, environment, cwd, wanted.startup_timeout)
 

@@ -172,7 +172,7 @@ class Real:
             EngineSettings(
                 codex=self.codex,
                 environ=self.environ,
-                secrets=self.secrets,
+                secret=self.secrets.get,
                 run_folder=self.folder / "run",
                 lend_command=self.lend_command,
                 arguments=ARGUMENTS,

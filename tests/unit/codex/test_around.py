@@ -65,7 +65,7 @@ def test_the_environment_has_what_codex_needs_and_no_other_keys() -> None:
         "HTTPS_PROXY": "https://me:pw@proxy",
         "LD_PRELOAD": "x",
     }
-    given = child_environment(environ, named=("MY_KEY", "STORED_KEY"), secrets={"STORED_KEY": "s", "OTHER": "x"})
+    given = child_environment(environ, named=("MY_KEY", "STORED_KEY"), secret={"STORED_KEY": "s", "OTHER": "x"}.get)
     assert given == {"HOME": "/home/me", "PATH": "/bin", "LC_ALL": "C", "MY_KEY": "m", "STORED_KEY": "s"}
     assert child_environment(environ, codex_home="/elsewhere")["CODEX_HOME"] == "/elsewhere"
     assert child_environment({**environ, "CODEX_HOME": "/mine"})["CODEX_HOME"] == "/mine"
