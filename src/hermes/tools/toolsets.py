@@ -45,6 +45,7 @@ _PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", "deleg
 SURFACES: dict[str, tuple[str, ...]] = {
     "cli": _PERSON,
     "tui": _PERSON,
+    "dashboard": _PERSON,
     "api": ("terminal", "files", "plan", "ask", "web", "sessions", "mcp", OTHER),
     "gateway": ("files", "plan", "ask", "web", "sessions", "mcp", OTHER),
     "cron": ("terminal", "files", "plan", "web", "code", "sessions", "mcp", OTHER),

@@ -1,0 +1,139 @@
+"""The plugins of a home, and which of them are enabled: each with a hash of exactly what the user agreed to."""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.errors import HermesError, UsageError
+from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
+from hermes.settings import Home, atomic
+
+State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
+
+_MOST_FILES = 5000
+_MOST_BYTES = 64 * 1024 * 1024
+_UNCHANGED = "Nothing was changed."
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    """A plugin that was found. `hash` covers every byte of its folder."""
+
+    name: str
+    folder: Path
+    state: State
+    hash: str = ""
+    manifest: Manifest | None = None
+    problem: str = ""
+
+
+class _Pin(msgspec.Struct):
+    hash: str
+    since: float
+
+
+class _Pins(msgspec.Struct):
+    enabled: dict[str, _Pin] = {}
+
+
+class Catalogue:
+    """Finds plugins in the home and in `bundled` folders; what the user put into the home goes first."""
+
+    def __init__(self, home: Home, bundled: Sequence[Path] = ()) -> None:
+        self._home = home
+        self._places = (home.plugins, *bundled)
+        self._file = home.root / "plugins.json"
+
+    def every(self) -> list[Plugin]:
+        """All plugins, by name. Looking runs nothing of them."""
+        pins = self._pins().enabled
+        found: dict[str, Plugin] = {}
+        for place in self._places:
+            for folder in sorted(place.iterdir()) if place.is_dir() else ():
+                if (folder / "dashboard").is_dir() and folder.name not in found:
+                    found[folder.name] = _look(folder, pins)
+        return [found[name] for name in sorted(found)]
+
+    def find(self, name: str) -> Plugin:
+        """One plugin. UsageError when there is none of that name."""
+        for plugin in self.every():
+            if plugin.name == name:
+                return plugin
+        known = ", ".join(plugin.name for plugin in self.every())
+        raise UsageError(f"There is no plugin {name!r}.", hint=f"There are: {known}." if known else "There are none.")
+
+    def enable(self, name: str, expected: str = "") -> Plugin:
+        """Lets a plugin run as it is now; with `expected`, only if that is what the user was shown."""
+        plugin = self.find(name)
+        if plugin.problem:
+            raise HermesError(f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED)
+        if expected not in {"", plugin.hash}:
+            raise HermesError(f"The plugin {name} has changed in the meantime.", hint=f"{_UNCHANGED} Look at it again.")
+        self._change(name, _Pin(plugin.hash, time.time()))
+        return self.find(name)
+
+    def disable(self, name: str) -> bool:
+        """Keeps a plugin from running; False when it was not enabled."""
+        return self._change(name, None)
+
+    def _pins(self) -> _Pins:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=_Pins)
+        except FileNotFoundError:
+            return _Pins()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise HermesError(
+                f"The list of enabled plugins can't be read: {self._file} ({error}).",
+                hint="Remove the file; then every plugin is off, and can be enabled again.",
+            ) from error
+
+    def _change(self, name: str, pin: _Pin | None) -> bool:
+        self._home.ensure()
+        with atomic.locked(self._file) as target:
+            pins = self._pins()
+            had = pins.enabled.pop(name, None)
+            if pin is not None:
+                pins.enabled[name] = pin
+            atomic.replace(target, msgspec.json.encode(pins).decode(), mode=0o600)
+        return had is not None
+
+
+def _look(folder: Path, pins: dict[str, _Pin]) -> Plugin:
+    if not re.fullmatch(NAME, folder.name):
+        return Plugin(folder.name, folder, "broken", problem="its name has more than small letters, digits, - and _")
+    try:
+        manifest, mark = read_manifest(folder), hash_of(folder)
+    except (ManifestError, OSError) as error:
+        return Plugin(folder.name, folder, "broken", problem=str(error))
+    pin = pins.get(folder.name)
+    state: State = "off" if pin is None else "enabled" if pin.hash == mark else "changed"
+    return Plugin(folder.name, folder, state, mark, manifest)
+
+
+def hash_of(folder: Path) -> str:
+    """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen."""
+    whole = hashlib.sha256()
+    files = size = 0
+    for path in sorted(_files(folder)):
+        if path.is_symlink() or not path.is_file():
+            raise ManifestError(f"{path.relative_to(folder)} is not a plain file")
+        content = path.read_bytes()
+        files, size = files + 1, size + len(content)
+        if files > _MOST_FILES or size > _MOST_BYTES:
+            raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
+        name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
+        whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)
+    return whole.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for top, folders, names in os.walk(folder, followlinks=False):
+        links = [name for name in folders if Path(top, name).is_symlink()]
+        found += [Path(top, name) for name in (*names, *links)]
+    return found

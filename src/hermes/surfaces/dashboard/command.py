@@ -1,0 +1,174 @@
+"""`hermes dashboard`: serves the page, prints a link that works once, or a token for a script."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.app import build
+from hermes.errors import HermesError, UsageError
+from hermes.settings import Home, Settings
+from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.gate.scopes import SCOPES
+from hermes.surfaces.dashboard.running import Running
+
+_EXAMPLES = """\
+examples:
+  hermes dashboard                              serve it, and open it
+  hermes dashboard --link                       another link to the one that runs
+  hermes dashboard --print-token --scope observe --scope chat
+"""
+_MINUTE = 60.0
+_DAY = 24 * 3600.0
+_PATIENCE = 10.0  # seconds to wait for a dashboard that runs
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "--host", metavar="ADDRESS", default=None, help="listen here; the setting dashboard.host otherwise"
+    )
+    parser.add_argument("--port", metavar="NUMBER", type=int, default=None, help="listen on this port; 0 for any")
+    parser.add_argument("--no-open", action="store_true", help="print the link, open no browser")
+    parser.add_argument("--link", action="store_true", help="print another link to the dashboard that runs")
+    parser.add_argument("--print-token", action="store_true", help="print a token for a script")
+    parser.add_argument(
+        "--scope", metavar="SCOPE", action="append", default=[], help=f"what the token is for: {', '.join(SCOPES)}"
+    )
+    parser.add_argument("--days", metavar="NUMBER", type=float, default=30.0, help="how long the token is good for")
+    parser.add_argument("--channel", metavar="NAME", default="", help="the only channel it may publish on")
+    parser.add_argument("--sign-out", action="store_true", help="make every token and every browser sign in anew")
+
+
+def run(args: argparse.Namespace) -> int:
+    home = find_home()
+    keys = Keyring(home, build(load(home=home), home).clock.now)
+    if args.sign_out:
+        keys.renew()
+        print("All tokens and sign-ins are void. A dashboard that runs notices when it is started again.")
+        return 0
+    if args.print_token:
+        return _print_token(keys, args)
+    running = running_dashboard(home)
+    if args.link and running is None:
+        raise UsageError("No dashboard is running.", hint="Start one with: hermes dashboard")
+    if running is not None:
+        return _print_link(running, keys, load(home=home), again=not args.link)
+    return _serve(_chosen(load(home=home), args), home, open_it=not args.no_open)
+
+
+def running_dashboard(home: Home) -> Running | None:
+    """The dashboard of this home that runs, as its file says; None when its process is gone."""
+    try:
+        found = msgspec.json.decode((folder(home) / "running.json").read_bytes(), type=Running)
+        os.kill(found.pid, 0)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return found
+
+
+def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
+    scopes = tuple(scope for scope in SCOPES if scope in args.scope)
+    unknown = [scope for scope in args.scope if scope not in SCOPES]
+    if unknown or not scopes:
+        what = f"There is no scope {unknown[0]!r}." if unknown else "A token needs a scope."
+        raise UsageError(what, hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe")
+    if not 0 < args.days <= 3650:
+        raise UsageError("A token is good for more than 0 and at most 3650 days.")
+    print(keys.mint("token", scopes, seconds=args.days * _DAY, channel=args.channel))
+    return 0
+
+
+def _print_link(running: Running, keys: Keyring, settings: Settings, *, again: bool) -> int:
+    if again:
+        print(f"The dashboard runs already, at {running.url}", file=sys.stderr)
+    print(_ask_for_link(running, keys.mint("token", ("admin",), seconds=_MINUTE), settings.dashboard.tls_cert))
+    return 0
+
+
+def _ask_for_link(running: Running, token: str, cert: str) -> str:
+    """Has the running dashboard make a link."""
+    import http.client
+    import ssl
+
+    place = urlsplit(running.url)
+    host, port = place.hostname or "", place.port or 80
+    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    if place.scheme == "https":
+        context = ssl.create_default_context(cafile=cert)  # its own certificate, and no other, whatever name it has
+        context.check_hostname = False
+        connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
+    try:
+        connection.request("POST", "/api/auth/links", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        content = answer.read(10_000)
+    except OSError as error:
+        raise HermesError(
+            f"The dashboard at {running.url} does not answer ({error}).",
+            hint=f"If it is gone, remove running.json and start another. Its process was {running.pid}.",
+        ) from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise HermesError(f"The dashboard at {running.url} refused ({answer.status}).", hint="Start it again.")
+    return str(msgspec.json.decode(content)["url"])
+
+
+def _chosen(settings: Settings, args: argparse.Namespace) -> Settings:
+    section = settings.dashboard
+    if args.host is not None:
+        section = msgspec.structs.replace(section, host=args.host)
+    if args.port is not None:
+        if not 0 <= args.port <= 65535:
+            raise UsageError(f"There is no port {args.port}.", hint="0 to 65535 are possible.")
+        section = msgspec.structs.replace(section, port=args.port)
+    return msgspec.structs.replace(settings, dashboard=section)
+
+
+def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
+    try:
+        from hermes.surfaces.dashboard.server import Served, serve
+    except ImportError as error:
+        raise HermesError(
+            f"The dashboard needs a part that is not installed ({error.name}).",
+            hint="Install it with: pip install 'hermes-agent[web]'",
+        ) from error
+
+    def ready(served: Served, link: str) -> None:
+        print(f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n", flush=True)
+        print("Ctrl-C ends it. Another link: hermes dashboard --link", flush=True)
+        if open_it and sys.stdout.isatty() and _has_screen():
+            _open(link)
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await serve(app, load_secrets(home=home), ready, stop)
+
+    with build(settings, home) as app:
+        asyncio.run(main())
+    print("The dashboard has ended.")
+    return 0
+
+
+def _has_screen() -> bool:
+    return sys.platform == "darwin" or bool(environment().get("DISPLAY") or environment().get("WAYLAND_DISPLAY"))
+
+
+def _open(link: str) -> None:
+    """Shows the link in a browser, by way of a page that is gone at once: arguments of a process can be seen by all."""
+    import tempfile
+    import threading
+    import webbrowser
+
+    with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
+        file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
+    webbrowser.open(Path(file.name).as_uri())
+    threading.Timer(30.0, lambda: Path(file.name).unlink(missing_ok=True)).start()

@@ -1,0 +1,81 @@
+"""`Dashboard`: the parts of a running dashboard, as its routes see them."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.app import App
+from hermes.schema.events import ApprovalRequested
+from hermes.settings import Secrets
+from hermes.surfaces.dashboard.feeds.follower import Follower
+from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.dashboard.gate.gate import Doors
+from hermes.surfaces.dashboard.ingest import Ingest
+from hermes.surfaces.dashboard.staff import Staff
+from hermes.surfaces.dashboard.terminals import Terminals
+from hermes.tools.walk import Halt, Walk
+
+_RECENT = 50  # sessions that may be waiting for somebody
+_MOST_FILES = 20_000
+
+
+class Dashboard:
+    """To be made inside the event loop that serves it. `url` is where it is reached on this machine."""
+
+    def __init__(self, app: App, secrets: Secrets, doors: Doors, *, url: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.app = app
+        self.doors = doors
+        self.url = url
+        self.folder = Path.cwd()
+        self.started = app.clock.now()
+        self.staff = Staff(app, secrets)
+        self.hub = Hub(app.bus)
+        self.follower = Follower(app, self.hub)
+        self.ingest = Ingest(app.bus, self.hub)
+        self.terminals = Terminals(app.settings.dashboard)
+
+    def tell_loop(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Has the event loop do something, from a thread."""
+        self._loop.call_soon_threadsafe(work, *arguments)
+
+    async def waiting(self, session: str) -> list[dict[str, Any]]:
+        """The open questions of a session."""
+        pending = await self.staff.service(session).pending(session)
+        return [
+            {"session_id": session, "kind": "approval" if isinstance(one, ApprovalRequested) else "question"}
+            | msgspec.to_builtins(one)
+            for one in pending
+        ]
+
+    async def all_waiting(self) -> list[dict[str, Any]]:
+        """The open questions of every session that runs, here or in another process."""
+        if not self.app.has_log:
+            return []
+        sessions = dict.fromkeys([*self.hub.asking, *await asyncio.to_thread(self._running)])
+        return [one for session in sessions for one in await self.waiting(session)]
+
+    def names(self, folder: Path, prefix: str, limit: int) -> list[str]:
+        """Files and folders whose path holds that, those that begin so first."""
+        found: list[tuple[bool, int, str]] = []
+        wanted = prefix.lower()
+        for number, entry in enumerate(Walk(folder, Halt()).entries()):
+            name = f"{entry.relative}/" if entry.is_folder else entry.relative
+            if wanted in name.lower():
+                found.append((not name.lower().startswith(wanted), len(name), name))
+            if number >= _MOST_FILES:
+                break
+        return [name for _, _, name in sorted(found)[:limit]]
+
+    async def close(self) -> None:
+        """Ends terminals, feeds and turns; what was said is kept."""
+        self.hub.stop()
+        await self.terminals.close()
+        await self.staff.close()
+
+    def _running(self) -> list[str]:
+        store = self.app.store
+        return [info.id for info in store.sessions.recent(limit=_RECENT) if store.leases.holder(info.id)]

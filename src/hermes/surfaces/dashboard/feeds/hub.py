@@ -1,0 +1,210 @@
+"""The hub: hears the bus once and hands each event to the feeds that want it, encoded once. It lives in the event loop;
+what is published in other threads is brought there."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from hermes.app.app import Bus
+from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
+from hermes.surfaces.dashboard.feeds.partial import Partial
+
+_REMEMBERED = 1024  # sessions whose state is kept
+_QUESTIONS = ("agent.approval.", "agent.question.")
+_TRACED = ("agent.message.", "agent.reasoning.", "agent.tool.", "agent.turn.", "agent.model.", "agent.reply.")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Group:
+    """Feeds of one pattern."""
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.inboxes: set[Inbox] = set()
+
+
+class Hub:
+    """To be started inside the loop, and stopped."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._loop = asyncio.get_running_loop()
+        self._home = threading.get_ident()
+        self._sessions: dict[str, set[Inbox]] = {}
+        self._groups: dict[str, _Group] = {}
+        self._partials: dict[str, Partial] = {}
+        self._asking: dict[str, set[str]] = {}
+        self._last: tuple[object, bytes] = (None, b"")
+        self._relaying = False
+        self._stays = 0
+        self._handle = bus.subscribe("**", self._heard)
+        self.watched = asyncio.Event()
+        self.lost = 0
+        self.closed_slow = 0
+
+    def stop(self) -> None:
+        """Ends every feed."""
+        self._bus.unsubscribe(self._handle)
+        for group in list(self._groups.values()):
+            self._bus.unsubscribe(group.handle)
+        for inbox in [*self._inboxes()]:
+            inbox.finish()
+
+    @property
+    def feeds(self) -> int:
+        return sum(1 for _ in self._inboxes())
+
+    @property
+    def sessions(self) -> list[str]:
+        """Sessions that somebody watches."""
+        return list(self._sessions)
+
+    @contextmanager
+    def listening(self, session: str) -> Iterator[Inbox]:
+        """While inside, what concerns the session comes into the inbox."""
+        inbox = Inbox()
+        self._sessions.setdefault(session, set()).add(inbox)
+        try:
+            with self.staying():
+                yield inbox
+        finally:
+            self.lost += inbox.lost
+            inboxes = self._sessions[session]
+            inboxes.discard(inbox)
+            if not inboxes:
+                del self._sessions[session]
+
+    @contextmanager
+    def overhearing(self, pattern: str) -> Iterator[Inbox]:
+        """While inside, whatever is published under topics of that pattern comes into the inbox."""
+        group = self._groups.get(pattern)
+        if group is None:
+            group = _Group()
+            group.handle = self._bus.subscribe(pattern, self._hearing(group))
+            self._groups[pattern] = group
+        inbox = Inbox()
+        group.inboxes.add(inbox)
+        try:
+            with self.staying():
+                yield inbox
+        finally:
+            self.lost += inbox.lost
+            group.inboxes.discard(inbox)
+            if not group.inboxes and self._groups.get(pattern) is group:
+                del self._groups[pattern]
+                self._bus.unsubscribe(group.handle)
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """While inside, what other processes write is looked for."""
+        self._stays += 1
+        self.watched.set()
+        try:
+            yield
+        finally:
+            self._stays -= 1
+            if not self._stays:
+                self.watched.clear()
+
+    @contextmanager
+    def relaying(self) -> Iterator[None]:
+        """While inside, what is published comes from another process, and is not believed to be in the log."""
+        self._relaying = True
+        try:
+            yield
+        finally:
+            self._relaying = False
+
+    def partial(self, session: str) -> Partial:
+        """What is being said in a session; empty when nothing is known."""
+        return self._partials.get(session) or Partial()
+
+    def head(self, session: str) -> tuple[int, int]:
+        """The newest row of a session that was published here."""
+        known = self._partials.get(session)
+        return (known.epoch, known.head) if known else (0, 0)
+
+    @property
+    def asking(self) -> list[str]:
+        """Sessions that were seen to wait for a person."""
+        return list(self._asking)
+
+    def look(self, session: str) -> None:
+        """Lets the feeds of a session look into the log."""
+        for inbox in self._sessions.get(session, ()):
+            inbox.put(LOOK)
+
+    def encode(self, event: object) -> bytes:
+        """An event in JSON; the one before is remembered, because several ask for the same."""
+        if self._last[0] is not event:
+            self._last = (event, _encode(event))
+        return self._last[1]
+
+    def _inboxes(self) -> Iterator[Inbox]:
+        for inboxes in self._sessions.values():
+            yield from inboxes
+        for group in self._groups.values():
+            yield from group.inboxes
+
+    def _heard(self, event: Mapping[str, Any]) -> None:
+        session = event.get("session_id")
+        if not isinstance(session, str):
+            return
+        if threading.get_ident() == self._home:
+            self._take(session, event, self._relaying)
+        else:
+            self._loop.call_soon_threadsafe(self._take, session, event, False)
+
+    def _take(self, session: str, event: Mapping[str, Any], relayed: bool) -> None:
+        epoch, seq = cursor_of(event)
+        traced = event["type"].startswith(_TRACED)
+        if traced or (seq and not relayed):
+            self._trace(session, event, (0, 0) if relayed else (epoch, seq))
+        inboxes = self._sessions.get(session)
+        if inboxes:
+            item = LOOK if seq and relayed else Item(self.encode(event), epoch, seq)
+            for inbox in inboxes:
+                inbox.put(item)
+        if event["type"].startswith(_QUESTIONS):
+            self._ask(session, event, relayed=relayed)
+
+    def _ask(self, session: str, event: Mapping[str, Any], *, relayed: bool) -> None:
+        """A question, or its answer: those who watch the session it is worked for see it too."""
+        if event["type"].endswith(".answered"):
+            self._asking.get(session, set()).discard(str(event.get("call_id")))
+            if not self._asking.get(session):
+                self._asking.pop(session, None)
+        elif not relayed:
+            self._asking.setdefault(session, set()).add(str(event.get("call_id")))
+        root = event.get("root_session_id")
+        for inbox in self._sessions.get(root, ()) if isinstance(root, str) else ():
+            inbox.put(Item(self.encode(event)))
+
+    def _trace(self, session: str, event: Mapping[str, Any], cursor: tuple[int, int]) -> None:
+        partial = self._partials.get(session)
+        if partial is None:
+            partial = self._partials[session] = Partial()
+            if len(self._partials) > _REMEMBERED:
+                del self._partials[next(iter(self._partials))]
+        if cursor[1]:
+            partial.epoch, partial.head = max(cursor, (partial.epoch, partial.head))
+        partial.note(event)
+
+    def _hearing(self, group: _Group) -> Callable[[Mapping[str, Any]], None]:
+        def hear(event: Mapping[str, Any]) -> None:
+            if threading.get_ident() == self._home:
+                self._spread(group, event)
+            else:
+                self._loop.call_soon_threadsafe(self._spread, group, event)
+
+        return hear
+
+    def _spread(self, group: _Group, event: Mapping[str, Any]) -> None:
+        item = Item(self.encode(event))
+        for inbox in group.inboxes:
+            inbox.put(item)

@@ -1,0 +1,56 @@
+"""What is being said right now: the parts of a session that are not in its log yet, for somebody who comes in late."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_TAIL = 64 * 1024  # characters of a tool's output that are kept
+_MOST = 1024 * 1024  # characters of a reply
+
+
+class Partial:
+    """Follows one session's transient events. A durable one that says the same makes them void."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.head = 0
+        self.turn = ""
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._tools: dict[str, str] = {}
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Takes in an event of the session."""
+        match event["type"]:
+            case "agent.message.delta":
+                self._text.append(str(event.get("text", "")))
+                self.turn = str(event.get("turn_id", ""))
+            case "agent.reasoning.delta":
+                self._reasoning.append(str(event.get("text", "")))
+                self.turn = str(event.get("turn_id", ""))
+            case "agent.tool.progress":
+                call = str(event.get("call_id", ""))
+                self._tools[call] = (self._tools.get(call, "") + str(event.get("text", "")))[-_TAIL:]
+            case "agent.tool.finished":
+                self._tools.pop(str(event.get("call_id", "")), None)
+            case "agent.message.assistant" | "agent.model.retried" | "agent.reply.rejected":
+                self._text.clear()
+                self._reasoning.clear()
+            case "agent.turn.started" | "agent.turn.ended":
+                self._text.clear()
+                self._reasoning.clear()
+                self._tools.clear()
+            case _:
+                pass
+
+    def show(self, session: str) -> dict[str, Any]:
+        """The `feed.partial` event."""
+        text, reasoning = "".join(self._text)[:_MOST], "".join(self._reasoning)[:_MOST]
+        self._text, self._reasoning = [text] if text else [], [reasoning] if reasoning else []
+        return {
+            "type": "feed.partial",
+            "session_id": session,
+            "turn_id": self.turn,
+            "text": text,
+            "reasoning": reasoning,
+            "tools": dict(self._tools),
+        }

@@ -1,0 +1,71 @@
+"""Which names the dashboard goes by: what `Host` and `Origin` may say. Ports and schemes count."""
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from hermes.errors import SettingsError
+
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_USUAL = {"http": 80, "https": 443}
+
+
+class Addresses:
+    """The hosts and origins of one dashboard. `host` is what it listens on."""
+
+    def __init__(self, scheme: str, host: str, port: int, public_urls: Iterable[str] = ()) -> None:
+        self._scheme = scheme
+        names = _LOCAL if is_loopback(host) or is_wildcard(host) else (host,)
+        self._own = {_authority(name, port, scheme) for name in {*names, *([] if is_wildcard(host) else [host])}}
+        public = [_split(url) for url in public_urls]
+        self._public_hosts = {_authority(name, at, kind) for kind, name, at in public}
+        self._public_origins = {f"{kind}://{_authority(name, at, kind)}" for kind, name, at in public}
+
+    def knows_host(self, value: str) -> bool:
+        """Whether a `Host` header names this dashboard."""
+        host = value.strip().lower()
+        return self._plain(host) in self._own or host in self._public_hosts
+
+    def knows_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of that origin is ours, for a request to that `Host`.
+
+        A page on another port of this machine is somebody else's, as is one that came by another of our names.
+        """
+        return origin in self._public_origins or origin == f"{self._scheme}://{host.strip().lower()}"
+
+    def _plain(self, host: str) -> str:
+        """Without the port that goes without saying."""
+        return host.removesuffix(f":{_USUAL[self._scheme]}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether it means every address of this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return host == ""
+
+
+def _authority(name: str, port: int, scheme: str) -> str:
+    bare = name.strip("[]").lower()
+    host = f"[{bare}]" if ":" in bare else bare
+    return host if port == _USUAL[scheme] else f"{host}:{port}"
+
+
+def _split(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    if parts.scheme not in _USUAL or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise SettingsError(
+            f"dashboard.public_urls: {url!r} is no address of a dashboard.", hint="Such as: https://hermes.example.org"
+        )
+    return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]

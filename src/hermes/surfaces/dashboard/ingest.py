@@ -1,0 +1,179 @@
+"""Events from other processes: `/api/pub` publishes them here, and passes every frame on to the channel's watchers."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from hermes.app.app import Bus
+from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
+
+log = logging.getLogger("hermes.dashboard")
+
+_PUBLISHERS = 1024  # whose numbers are remembered
+
+
+class _Params(msgspec.Struct):
+    type: str = ""
+    session_id: str = ""
+    payload: dict[str, Any] | None = None
+
+
+class _Frame(msgspec.Struct, rename={"relay": "_bus_relay"}):
+    """Either kind of frame. A publisher that wants to be sure numbers its frames."""
+
+    relay: bool = False
+    topic: str = ""
+    envelope: dict[str, Any] | None = None
+    method: str = ""
+    params: _Params | None = None
+    publisher: str = ""
+    epoch: int = 0
+    seq: int = 0
+
+
+class Ack(msgspec.Struct, frozen=True):
+    """Tells a publisher that everything up to this number has arrived."""
+
+    publisher: str
+    epoch: int
+    seq: int
+    type: str = "pub.ack"
+
+
+_decode = msgspec.json.Decoder(_Frame | list[_Frame]).decode
+_decode_one = msgspec.json.Decoder(_Frame).decode
+_split = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Ingest:
+    """Counts what it took, what was no event, and what this process knew already."""
+
+    def __init__(self, bus: Bus, hub: Hub) -> None:
+        self._bus = bus
+        self._hub = hub
+        self._channels: dict[str, set[Inbox]] = {}
+        self.published = 0
+        self.refused = 0
+        self.known = 0
+        self._arrived: dict[str, tuple[int, int]] = {}
+        self.publishers: dict[str, int] = {}
+
+    @contextmanager
+    def publishing(self, channel: str) -> Iterator[None]:
+        """While inside, somebody publishes on the channel."""
+        self.publishers[channel] = self.publishers.get(channel, 0) + 1
+        try:
+            yield
+        finally:
+            self.publishers[channel] -= 1
+            if not self.publishers[channel]:
+                del self.publishers[channel]
+
+    @contextmanager
+    def watching(self, channel: str) -> Iterator[Inbox]:
+        """While inside, every frame of the channel comes into the inbox, as it was sent."""
+        inbox = Inbox()
+        self._channels.setdefault(channel, set()).add(inbox)
+        try:
+            yield inbox
+        finally:
+            self._hub.lost += inbox.lost
+            self._channels[channel].discard(inbox)
+            if not self._channels[channel]:
+                del self._channels[channel]
+
+    def take(self, channel: str, text: str | bytes) -> list[Ack]:
+        """Publishes what a frame holds, and passes the frame on. Nothing that is sent can make it raise.
+
+        Gives what a publisher that numbers its frames is to be told.
+        """
+        for inbox in self._channels.get(channel, ()):
+            inbox.put(Item(text.encode() if isinstance(text, str) else text))
+        with self._hub.relaying():
+            numbered: dict[str, None] = {}
+            for frame in self._read(text):
+                if frame.seq and frame.publisher:
+                    numbered[frame.publisher] = None
+                    if self._is_repeated(frame):
+                        continue
+                self._publish(frame)
+        return [Ack(name, *self._arrived[name]) for name in numbered]
+
+    def _is_repeated(self, frame: _Frame) -> bool:
+        """Whether it came before; a publisher sends again what was not acknowledged."""
+        place = (frame.epoch, frame.seq)
+        if place <= self._arrived.get(frame.publisher, (0, 0)):
+            self.known += 1
+            return True
+        self._arrived.pop(frame.publisher, None)
+        self._arrived[frame.publisher] = place
+        if len(self._arrived) > _PUBLISHERS:
+            del self._arrived[next(iter(self._arrived))]
+        return False
+
+    def _read(self, text: str | bytes) -> list[_Frame]:
+        try:
+            found = _decode(text)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._read_each(text)
+        return found if isinstance(found, list) else [found]
+
+    def _read_each(self, text: str | bytes) -> list[_Frame]:
+        """A batch in which something is wrong: the rest of it still counts."""
+        try:
+            parts = _split(text)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            self._refuse("no frame")
+            return []
+        frames: list[_Frame] = []
+        for part in parts:
+            try:
+                frames.append(_decode_one(part))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                self._refuse("no frame")
+        return frames
+
+    def _publish(self, frame: _Frame) -> None:
+        if frame.relay and frame.topic and frame.envelope is not None:
+            topic, payload = frame.topic, frame.envelope
+            session, cursor = payload.get("session_id"), cursor_of(payload)
+            if cursor[1] and isinstance(session, str) and cursor <= self._hub.head(session):
+                self.known += 1
+                return
+        elif frame.method == "event" and frame.params is not None and frame.params.type:
+            topic = f"tui.{frame.params.type}"
+            payload = {**(frame.params.payload or {}), "session_id": frame.params.session_id}
+            for name in ("type", "ts", "src"):  # these are ours to say
+                payload.pop(name, None)
+        else:
+            self._refuse("neither a relayed event nor a terminal's")
+            return
+        try:
+            self._bus.publish(topic, payload)
+        except (TypeError, ValueError) as error:
+            self._refuse(str(error))
+        else:
+            self.published += 1
+
+    def _refuse(self, why: str) -> None:
+        self.refused += 1
+        log.debug("a frame was not published: %s", why)
+
+
+async def pass_on(inbox: Inbox, send: Callable[[bytes], Awaitable[None]]) -> None:
+    """Sends what comes into an inbox, frame by frame, and says where frames are missing."""
+    while True:
+        await inbox.wait()
+        if inbox.is_over:
+            return
+        items, dropped = inbox.take()
+        if dropped:
+            await send(msgspec.json.encode({"type": "gap", "dropped": dropped}))
+        for item in items:
+            await send(item.data)
+        await asyncio.sleep(0)

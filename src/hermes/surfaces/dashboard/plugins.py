@@ -1,0 +1,221 @@
+"""Running plugins: imports those that are enabled, serves their routes behind the gate, and ends all that is theirs.
+
+Each has an owner name. What it subscribes belongs to that owner, and so do tasks that it starts, so that disabling it
+leaves nothing behind.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Self
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hermes.errors import HermesError
+from hermes.events import default_bus
+from hermes.plugins import Catalogue, Plugin
+from hermes.plugins.catalogue import hash_of
+from hermes.surfaces.dashboard.gate.access import AccessTable
+
+log = logging.getLogger("hermes.dashboard")
+
+_running: ContextVar["Running | None"] = ContextVar("hermes_dashboard_plugin", default=None)
+_PREFIX = "hermes_plugin_"
+
+
+class Running:
+    """A plugin at work."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self.plugin = plugin
+        self.owner = f"plugin:{plugin.name}"
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self._app: ASGIApp | None = None
+        self._life = contextlib.AsyncExitStack()
+
+    @classmethod
+    async def start(cls, plugin: Plugin) -> Self:
+        """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
+        running = cls(plugin)
+        api = plugin.manifest.api if plugin.manifest else ""
+        if api:
+            with running._in_its_name():
+                module = _import(plugin, api)
+                app = _application(module)
+                await running._life.enter_async_context(app.router.lifespan_context(app))
+                running._app = app
+        return running
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, as a task of the plugin: it ends with it."""
+        app = self._app
+        if app is None:
+            await JSONResponse({"error": "This plugin has no routes.", "hint": ""}, 404)(scope, receive, send)
+            return
+        with self._in_its_name():
+            work = asyncio.get_running_loop().create_task(_call(app, scope, receive, send))
+        try:
+            await work
+        except asyncio.CancelledError:
+            work.cancel()
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+
+    async def stop(self) -> None:
+        """Ends its subscriptions, its tasks and its routes."""
+        self._app = None
+        default_bus().end_owned(self.owner)
+        for task in list(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        try:
+            await self._life.aclose()
+        except Exception:  # a plugin's own end is its own failure
+            log.exception("the plugin %s did not end in order", self.plugin.name)
+        default_bus().end_owned(self.owner)
+        for name in [name for name in sys.modules if (name + ".").startswith(f"{_PREFIX}{self.plugin.name}.")]:
+            del sys.modules[name]
+
+    @contextlib.contextmanager
+    def _in_its_name(self) -> Iterator[None]:
+        token = _running.set(self)
+        try:
+            with default_bus().owned_by(self.owner):
+                yield
+        finally:
+            _running.reset(token)
+
+
+class Plugins:
+    """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
+
+    def __init__(self, catalogue: Catalogue, table: AccessTable) -> None:
+        self._catalogue = catalogue
+        self._table = table
+        self._running: dict[str, Running] = {}
+        self._changing = asyncio.Lock()
+        self.errors: dict[str, str] = {}
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return self._catalogue
+
+    async def refresh(self) -> list[Plugin]:
+        """Starts what is enabled and does not run, ends what is not enabled (any more), and lists all there are."""
+        async with self._changing:
+            found = await asyncio.to_thread(self._catalogue.every)
+            wanted = {plugin.name: plugin for plugin in found if plugin.state == "enabled"}
+            for name, running in list(self._running.items()):
+                if name not in wanted or wanted[name].hash != running.plugin.hash:
+                    await self._stop(name)
+            for name, plugin in wanted.items():
+                if name not in self._running and name not in self.errors:
+                    await self._start(plugin)
+            self.errors = {name: text for name, text in self.errors.items() if name in wanted}
+            return found
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        async with self._changing:
+            for name in list(self._running):
+                await self._stop(name)
+
+    def folder(self, name: str) -> Path | None:
+        """Where the files of a running plugin's page are."""
+        running = self._running.get(name)
+        return running.plugin.folder / "dashboard" if running else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves `/api/plugins/<name>/...`; the gate has let the request through."""
+        name = scope["path"].removeprefix("/api/plugins/").partition("/")[0]
+        running = self._running.get(name)
+        if running is None:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 4004})
+            else:
+                await JSONResponse({"error": "There is no such plugin.", "hint": ""}, 404)(scope, receive, send)
+            return
+        await running.serve({**scope, "root_path": f"/api/plugins/{name}"}, receive, send)
+
+    async def _start(self, plugin: Plugin) -> None:
+        _track_tasks()
+        try:
+            running = await Running.start(plugin)
+        except BaseException as error:
+            if not isinstance(error, Exception | SystemExit):
+                raise
+            log.exception("the plugin %s can't be loaded", plugin.name)
+            self.errors[plugin.name] = f"{type(error).__name__}: {error}"
+            default_bus().end_owned(f"plugin:{plugin.name}")
+            return
+        self._running[plugin.name] = running
+        self._table.admit_plugin(plugin.name)
+
+    async def _stop(self, name: str) -> None:
+        self._table.dismiss_plugin(name)
+        await self._running.pop(name).stop()
+
+
+def _import(plugin: Plugin, api: str) -> ModuleType:
+    """The plugin's module, exactly as it was agreed to; nothing that Python compiled elsewhere is used or written."""
+    sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
+    if hash_of(plugin.folder) != plugin.hash:
+        raise HermesError("it changed while it was being loaded")
+    path = plugin.folder / "dashboard" / api
+    name = f"{_PREFIX}{plugin.name}"
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(path.parent)])
+    if spec is None or spec.loader is None:
+        raise HermesError(f"{api} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _application(module: ModuleType) -> Any:
+    """Its router as an application. FastAPI is loaded only here: most dashboards never need it."""
+    try:
+        from fastapi import APIRouter, FastAPI
+    except ImportError as error:
+        raise HermesError(
+            "fastapi is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
+        ) from error
+    router = getattr(module, "router", None)
+    if not isinstance(router, APIRouter):
+        raise HermesError("it has no `router`, a FastAPI APIRouter")
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(router)
+    return app
+
+
+async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    await app(scope, receive, send)
+
+
+def _track_tasks() -> None:
+    """From here on, a task that a plugin starts is known to be its."""
+    loop = asyncio.get_running_loop()
+    if loop.get_task_factory() is not None:
+        return
+
+    def make(on: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+        task = asyncio.Task(work, loop=on, **options)
+        running = _running.get()
+        if running is not None:
+            running.tasks.add(task)
+            task.add_done_callback(running.tasks.discard)
+        return task
+
+    factory: Callable[..., Any] = make
+    loop.set_task_factory(factory)

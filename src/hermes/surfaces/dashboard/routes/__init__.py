@@ -1,0 +1,1 @@
+"""The dashboard's routes, by subject. Each module gives a list of endpoints."""

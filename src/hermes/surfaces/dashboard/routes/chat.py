@@ -1,0 +1,200 @@
+"""Taking part: saying something, stopping, answering, going back. The session owns the turn; these only write to it."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.errors import UsageError
+from hermes.schema.messages import Image
+from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.sessions import Begun, find
+
+_BY = "dashboard"
+_PICTURES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+
+
+class Picture(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A picture; `data` is base64."""
+
+    media_type: str
+    data: str
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(max_length=4_000_000)]
+    delivery: Literal["queue", "steer", "interrupt"] = "queue"
+    images: Annotated[list[Picture], Meta(max_length=20)] = []
+    model: Annotated[
+        str | None, Meta(description="Another model from this turn on; empty for that of the settings.")
+    ] = None
+
+
+class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    answer: Literal["once", "session", "always", "deny"]
+
+
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    text: str
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """Whether the answer came in time; another may have been first."""
+
+    counted: bool
+
+
+class BranchAt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    at: int | None = None
+    back: Annotated[int, Meta(ge=0)] = 0
+
+
+class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    turns: Annotated[int, Meta(ge=1)] = 1
+    force: bool = False
+    files: bool = True
+
+
+class Forth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    force: bool = False
+
+
+class DiffQuery(msgspec.Struct, frozen=True):
+    turn: str = ""
+
+
+class Diff(msgspec.Struct, frozen=True):
+    diff: str
+
+
+class Identified(msgspec.Struct, frozen=True):
+    id: str
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    waiting: list[dict[str, Any]]
+
+
+class ChatRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._rewind = Rewind(dashboard.app, shadows_of(dashboard.app))
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/sessions/{id}"
+        return [
+            Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Begun),
+            Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
+            Endpoint("POST", f"{one}/resume", "chat", self.resume),
+            Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
+            Endpoint("POST", f"{one}/branch", "chat", self.branch, body=BranchAt, answer=Identified),
+            Endpoint("POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport),
+            Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
+            Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
+            Endpoint("GET", f"{one}/diff", "observe", self.diff, DiffQuery, answer=Diff),
+            Endpoint("GET", "/api/approvals", "observe", self.waiting, answer=Waiting),
+            Endpoint("POST", f"{one}/approvals/{{call_id}}", "approve", self.answer, body=Answer, answer=Counted),
+            Endpoint("POST", f"{one}/questions/{{call_id}}", "chat", self.reply, body=Words, answer=Counted),
+        ]
+
+    async def say(self, call: Call) -> Begun:
+        """Accepts a message. When this is answered, the words are on disk."""
+        said: Said = call.body
+        session = await self._session(call)
+        if not said.text.strip() and not said.images:
+            raise UsageError("There is nothing to say.", hint="Nothing was sent.")
+        if said.model is not None:
+            await asyncio.to_thread(self._board.staff.choose, session, said.model)
+        images = await asyncio.to_thread(self._keep, said.images)
+        service = self._board.staff.service(session)
+        epoch, seq = await service.submit(session, said.text, images=images, delivery=said.delivery)
+        return Begun(session, epoch, seq)
+
+    async def interrupt(self, call: Call) -> Done:
+        """Stops the running turn, wherever it runs."""
+        session = await self._session(call)
+        await self._board.staff.service(session).interrupt(session, by=_BY)
+        return Done()
+
+    async def resume(self, call: Call) -> Done:
+        """Settles what a crash left, and answers what still waits."""
+        session = await self._session(call)
+        await self._board.staff.service(session).resume(session)
+        return Done()
+
+    async def compress(self, call: Call) -> Any:
+        """Makes room in the conversation now."""
+        session = await self._session(call)
+        return await self._board.staff.agent(session).compress(session)
+
+    def branch(self, call: Call) -> Identified:
+        """Begins a new session with what was said so far."""
+        info, body = find(self._board, call.path["id"]), call.body
+        return Identified(self._rewind.branch(info.id, at=body.at, back=body.back, surface=_BY))
+
+    def undo(self, call: Call) -> UndoReport:
+        """Takes the last turns back, with their files."""
+        info, body = find(self._board, call.path["id"]), call.body
+        return self._rewind.undo(info.id, turns=body.turns, force=body.force, files=body.files)
+
+    def redo(self, call: Call) -> UndoReport:
+        """Takes the last undo back."""
+        return self._rewind.redo(find(self._board, call.path["id"]).id, force=call.body.force)
+
+    async def retry(self, call: Call) -> UndoReport:
+        """Takes the last turn back and has the same words answered again."""
+        session = await self._session(call)
+        report = await asyncio.to_thread(self._rewind.retry, session, force=call.body.force)
+        await self._board.staff.service(session).resume(session)
+        return report
+
+    def diff(self, call: Call) -> Diff:
+        """What a turn changed, by default the last one, as a unified diff."""
+        return Diff(self._rewind.diff(find(self._board, call.path["id"]).id, turn=call.query.turn))
+
+    async def waiting(self) -> Waiting:
+        """Everything that waits for a person, in any session that runs."""
+        return Waiting(await self._board.all_waiting())
+
+    async def answer(self, call: Call) -> Counted:
+        """Answers a request for approval. The first answer counts."""
+        session = await self._session(call)
+        service = self._board.staff.service(session)
+        return Counted(await service.answer(session, call.path["call_id"], call.body.answer, by=_BY))
+
+    async def reply(self, call: Call) -> Counted:
+        """Answers a question of a tool."""
+        session = await self._session(call)
+        service = self._board.staff.service(session)
+        return Counted(await service.reply(session, call.path["call_id"], call.body.text, by=_BY))
+
+    async def _session(self, call: Call) -> str:
+        return (await asyncio.to_thread(find, self._board, call.path["id"])).id
+
+    def _keep(self, pictures: list[Picture]) -> tuple[Image, ...]:
+        """Pictures as files, named by what is in them."""
+        folder = self._board.app.home.root / "pictures"
+        kept: list[Image] = []
+        for picture in pictures:
+            ending = _PICTURES.get(picture.media_type)
+            try:
+                data = base64.b64decode(picture.data, validate=True)
+            except binascii.Error as error:
+                raise UsageError("A picture can't be read: it is not base64.", hint="Nothing was sent.") from error
+            if ending is None or not data:
+                raise UsageError("That is no picture.", hint="PNG, JPEG, GIF and WebP can be shown to a model.")
+            self._board.app.home.ensure(folder)
+            path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}{ending}"
+            if not path.exists():
+                path.write_bytes(data)
+                path.chmod(0o600)
+            kept.append(Image(source=str(path), media_type=picture.media_type))
+        return tuple(kept)

@@ -1,0 +1,202 @@
+"""Feeds over WebSockets and as server-sent events, and the channels other processes publish on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocket
+
+from hermes.errors import SessionNotFound
+from hermes.surfaces.dashboard.api import Call, Endpoint, offered
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
+from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
+from hermes.surfaces.dashboard.gate.gate import Identity
+from hermes.surfaces.dashboard.ingest import pass_on
+from hermes.surfaces.dashboard.protocol import TooSlow, ignore_messages, send_text, talk
+from hermes.surfaces.dashboard.routes.sessions import find
+
+GONE = 4004
+NOT_YOURS = 4003
+_FRAME = 256 * 1024  # bytes of events in one frame
+_SILENCE = 15.0  # seconds after which a stream says that it still lives
+_EVENT_STREAM = "text/event-stream"
+
+
+class CursorQuery(msgspec.Struct, frozen=True):
+    epoch: int = 0
+    after: Annotated[int, Meta(ge=0)] = 0
+
+
+class PatternQuery(msgspec.Struct, frozen=True):
+    pattern: Annotated[str, Meta(min_length=1, max_length=500)] = "**"
+
+
+class ChannelQuery(msgspec.Struct, frozen=True):
+    channel: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class FeedRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._hub = dashboard.hub
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("WEBSOCKET", "/api/sessions/{id}/feed", "observe", self.session, CursorQuery),
+            Endpoint("GET", "/api/sessions/{id}/stream", "observe", self.session_stream, CursorQuery, answer=None),
+            Endpoint("WEBSOCKET", "/api/feed", "observe", self.everything, PatternQuery),
+            Endpoint("GET", "/api/stream", "observe", self.everything_stream, PatternQuery, answer=None),
+            Endpoint("WEBSOCKET", "/api/pub", "publish", self.publish, ChannelQuery),
+            Endpoint("WEBSOCKET", "/api/events", "observe", self.channel, ChannelQuery),
+        ]
+
+    async def session(self, socket: WebSocket, query: CursorQuery) -> None:
+        """The feed of a session: every frame is an array of events."""
+        await socket.accept(offered(socket))
+        feed = SessionFeed(self._board.app, self._hub, socket.path_params["id"])
+
+        async def show() -> None:
+            try:
+                async for batch in feed.batches(epoch=query.epoch, after=query.after):
+                    await _send(socket, batch)
+            except SessionNotFound:
+                pass
+            await socket.close(GONE, "no such session")
+
+        await self._run(socket, show())
+
+    async def session_stream(self, call: Call) -> Response:
+        """The feed of a session as server-sent events."""
+        query: CursorQuery = call.query
+        session = call.path["id"]
+        await asyncio.to_thread(find, self._board, session)
+        epoch, after = _last_event(call.request.headers.get("last-event-id", "")) or (query.epoch, query.after)
+        feed = SessionFeed(self._board.app, self._hub, session)
+        return StreamingResponse(_sse(feed.batches(epoch=epoch, after=after)), media_type=_EVENT_STREAM)
+
+    async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
+        """Whatever is published here under topics of a pattern, live."""
+        await socket.accept(offered(socket))
+
+        async def show() -> None:
+            with self._hub.overhearing(query.pattern) as inbox:
+                await _send(socket, [Item(_hello(query.pattern))])
+                async for batch in _live(inbox, query.pattern):
+                    await _send(socket, batch)
+            await socket.close(1012)
+
+        await self._run(socket, show())
+
+    async def everything_stream(self, call: Call) -> Response:
+        """The same as server-sent events."""
+        return StreamingResponse(_sse(self._overheard(call.query.pattern)), media_type=_EVENT_STREAM)
+
+    async def _overheard(self, pattern: str) -> AsyncIterator[list[Item]]:
+        with self._hub.overhearing(pattern) as inbox:
+            yield [Item(_hello(pattern))]
+            async for batch in _live(inbox, pattern):
+                yield batch
+
+    async def publish(self, socket: WebSocket, query: ChannelQuery) -> None:
+        """Takes events of other processes: relayed ones, a terminal's, or arrays of them."""
+        identity: Identity = socket.scope["hermes.identity"]
+        await socket.accept(offered(socket))
+        if identity.held.channel not in {"", query.channel}:
+            await socket.close(NOT_YOURS, "this token is for another channel")
+            return
+        ingest = self._board.ingest
+        with ingest.publishing(query.channel):
+            while (message := await socket.receive())["type"] != "websocket.disconnect":
+                frame = message.get("text") or message.get("bytes") or b""
+                for ack in ingest.take(query.channel, frame):
+                    await send_text(socket, msgspec.json.encode(ack))
+
+    async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
+        """Every frame that is published on a channel, as it was sent."""
+        await socket.accept(offered(socket))
+
+        async def show() -> None:
+            with self._board.ingest.watching(query.channel) as inbox:
+                await pass_on(inbox, partial(send_text, socket))
+
+        await self._run(socket, show())
+
+    async def _run(self, socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
+        except TooSlow:
+            self._hub.closed_slow += 1
+
+
+async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
+    """What comes into an inbox, in batches, with a word where something is missing."""
+    loop = asyncio.get_running_loop()
+    sent = 0.0
+    while True:
+        await inbox.wait()
+        if inbox.is_over:
+            return
+        await asyncio.sleep(max(0.0, sent + PACE - loop.time()))
+        items, dropped = inbox.take()
+        sent = loop.time()
+        if dropped:
+            gap = {"type": "gap", "dropped": dropped, "pattern": pattern, "policy": "drop_newest"}
+            items.append(Item(msgspec.json.encode(gap)))
+        yield items
+
+
+async def _send(socket: WebSocket, batch: list[Item]) -> None:
+    """A batch in frames of a bearable size."""
+    frame: list[bytes] = []
+    size = 0
+    for item in batch:
+        if size + len(item.data) > _FRAME and frame:
+            await send_text(socket, b"[" + b",".join(frame) + b"]")
+            frame.clear()
+            size = 0
+        frame.append(item.data)
+        size += len(item.data)
+    await send_text(socket, b"[" + b",".join(frame) + b"]")
+
+
+async def _sse(batches: AsyncIterator[list[Item]]) -> AsyncIterator[bytes]:
+    """Server-sent events. A durable one's id is its cursor; silence is broken by a comment, so that proxies wait."""
+    iterator = aiter(batches)
+    coming = asyncio.ensure_future(anext(iterator))
+    try:
+        while True:
+            done, _ = await asyncio.wait([coming], timeout=_SILENCE)
+            if not done:
+                yield b": still here\n\n"
+                continue
+            try:
+                batch = coming.result()
+            except StopAsyncIteration:
+                return
+            yield b"".join(map(_sse_event, batch))
+            coming = asyncio.ensure_future(anext(iterator))
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+def _sse_event(item: Item) -> bytes:
+    head = f"id: {item.epoch}-{item.seq}\n".encode() if item.seq else b""
+    return head + b"data: " + item.data + b"\n\n"  # JSON has no line ends of its own
+
+
+def _last_event(text: str) -> tuple[int, int] | None:
+    epoch, _, seq = text.partition("-")
+    return (int(epoch), int(seq)) if epoch.isdecimal() and seq.isdecimal() else None
+
+
+def _hello(pattern: str) -> bytes:
+    return msgspec.json.encode({"type": "feed.hello", "pattern": pattern})

@@ -1,0 +1,94 @@
+"""Plugins: which there are, enabling and disabling them, and the files of their pages."""
+
+import asyncio
+import mimetypes
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.responses import FileResponse, Response
+
+from hermes.errors import UsageError
+from hermes.plugins import Plugin
+from hermes.surfaces.dashboard.api import Call, Endpoint
+from hermes.surfaces.dashboard.gate.gate import Refusal
+from hermes.surfaces.dashboard.plugins import Plugins
+
+_SERVED = frozenset(
+    {".js", ".mjs", ".css", ".svg", ".png", ".jpg", ".webp", ".woff2", ".json", ".html", ".txt", ".wasm"}
+)
+
+
+class PluginRow(msgspec.Struct, frozen=True):
+    """A plugin as the page shows it. `state`: off, enabled, changed (asks again), broken or failed."""
+
+    name: str
+    state: str
+    hash: str
+    error: str
+    label: str = ""
+    version: str = ""
+    icon: str = ""
+    description: str = ""
+    tab: bool = False
+    entry: str = ""
+    css: str = ""
+    api: str = ""
+
+
+class PluginList(msgspec.Struct, frozen=True):
+    plugins: list[PluginRow]
+
+
+class Enable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`hash` is that of what the user was shown."""
+
+    enabled: bool
+    hash: str = ""
+
+
+class PluginRoutes:
+    """Handlers over the plugins of one dashboard."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/api/plugins", "observe", self.overview, answer=PluginList),
+            Endpoint("PUT", "/api/plugins/{name}", "admin", self.change, body=Enable, answer=PluginList),
+            Endpoint("GET", "/plugins/{name}/{file:path}", "observe", self.file, answer=None),
+        ]
+
+    async def overview(self) -> PluginList:
+        """All plugins that were found, and how they are."""
+        return PluginList([self._row(plugin) for plugin in await self._plugins.refresh()])
+
+    async def change(self, call: Call) -> PluginList:
+        """Enables a plugin as it was shown, or disables it."""
+        name, body = call.path["name"], call.body
+        catalogue = self._plugins.catalogue
+        if body.enabled and not body.hash:
+            raise UsageError("Which version of the plugin? Its hash is missing.", hint="Nothing was changed.")
+        if body.enabled:
+            await asyncio.to_thread(catalogue.enable, name, body.hash)
+            self._plugins.errors.pop(name, None)
+        else:
+            await asyncio.to_thread(catalogue.disable, name)
+        return await self.overview()
+
+    def file(self, call: Call) -> Response:
+        """A file of a running plugin's page."""
+        folder = self._plugins.folder(call.path["name"])
+        path = (folder / call.path["file"]).resolve() if folder else Path()
+        if not folder or not path.is_relative_to(folder.resolve()) or path.suffix not in _SERVED or not path.is_file():
+            raise Refusal(404, "There is no such file.")
+        kind = "text/javascript" if path.suffix in {".js", ".mjs"} else mimetypes.guess_type(path.name)[0]
+        return FileResponse(path, media_type=kind, headers={"cache-control": "no-cache"})
+
+    def _row(self, plugin: Plugin) -> PluginRow:
+        error = self._plugins.errors.get(plugin.name, "")
+        said: dict[str, Any] = msgspec.to_builtins(plugin.manifest) if plugin.manifest else {}
+        said.pop("name", None)
+        state = "failed" if error and plugin.state == "enabled" else plugin.state
+        return PluginRow(plugin.name, state, plugin.hash, error or plugin.problem, **said)

@@ -1,0 +1,215 @@
+"""Sessions: listing, reading, searching, renaming, exporting, deleting."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response, StreamingResponse
+
+from hermes.errors import SessionNotFound, UsageError
+from hermes.schema.events import SessionCreated, SessionTitled
+from hermes.schema.messages import Message
+from hermes.store.row import Row
+from hermes.store.search import Hit
+from hermes.store.sessions import SessionInfo
+from hermes.surfaces.dashboard.api import Call, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+
+_LONGEST_TITLE = 500
+
+
+class ListQuery(msgspec.Struct, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    before: float | None = None
+
+
+class SessionList(msgspec.Struct, frozen=True):
+    sessions: list[SessionInfo]
+    more: bool
+
+
+class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cwd: str = ""
+    text: str = ""
+    model: str = ""
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A session, and the cursor of the newest of its rows that the request made."""
+
+    id: str
+    epoch: int
+    seq: int
+
+
+class Detail(msgspec.Struct, frozen=True):
+    session: SessionInfo
+    running: Annotated[str, Meta(description="The process that runs it; empty for none.")]
+    waiting: list[dict[str, Any]]
+
+
+class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(max_length=_LONGEST_TITLE)]
+
+
+class Rows(msgspec.Struct, frozen=True):
+    rows: int
+
+
+class PageQuery(msgspec.Struct, frozen=True):
+    after: Annotated[int, Meta(ge=0)] = 0
+    limit: Annotated[int, Meta(ge=1, le=5000)] = 500
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    epoch: int
+    head: int
+    events: list[dict[str, Any]]
+    more: bool
+
+
+class Messages(msgspec.Struct, frozen=True):
+    messages: list[Any]
+
+
+class SearchQuery(msgspec.Struct, frozen=True):
+    q: str = ""
+    session: str = ""
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+class Hits(msgspec.Struct, frozen=True):
+    hits: list[Hit]
+
+
+class FileQuery(msgspec.Struct, frozen=True):
+    prefix: str = ""
+    limit: Annotated[int, Meta(ge=1, le=200)] = 30
+
+
+class FileNames(msgspec.Struct, frozen=True):
+    files: list[str]
+
+
+class SessionRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._app = dashboard.app
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/sessions/{id}"
+        return [
+            Endpoint("GET", "/api/sessions", "observe", self.overview, ListQuery, answer=SessionList),
+            Endpoint("POST", "/api/sessions", "chat", self.begin, body=NewSession, answer=Begun),
+            Endpoint("GET", one, "observe", self.show, answer=Detail),
+            Endpoint("PATCH", one, "chat", self.rename, body=Title, answer=SessionInfo),
+            Endpoint("DELETE", one, "admin", self.delete, answer=Rows),
+            Endpoint("GET", f"{one}/events", "observe", self.events, PageQuery, answer=EventPage),
+            Endpoint("GET", f"{one}/messages", "observe", self.messages, PageQuery, answer=Messages),
+            Endpoint("GET", f"{one}/children", "observe", self.children, answer=SessionList),
+            Endpoint("GET", f"{one}/export", "observe", self.export, answer=None),
+            Endpoint("GET", f"{one}/files", "observe", self.files, FileQuery, answer=FileNames),
+            Endpoint("GET", "/api/search", "observe", self.search, SearchQuery, answer=Hits),
+        ]
+
+    def overview(self, call: Call) -> SessionList:
+        """Sessions, the most recently used first."""
+        query: ListQuery = call.query
+        if not self._app.has_log:
+            return SessionList([], more=False)
+        found = self._app.store.sessions.recent(limit=query.limit + 1, updated_before=query.before)
+        return SessionList(found[: query.limit], more=len(found) > query.limit)
+
+    async def begin(self, call: Call) -> Begun:
+        """Begins a session; with a text, also its first turn."""
+        body: NewSession = call.body
+        row = await asyncio.to_thread(self._begin, body.cwd)
+        if body.model:
+            self._board.staff.choose(row.session, body.model)
+        if not body.text:
+            return Begun(row.session, row.epoch, row.seq)
+        epoch, seq = await self._board.staff.service(row.session).submit(row.session, body.text)
+        return Begun(row.session, epoch, seq)
+
+    def _begin(self, cwd: str) -> Row:
+        folder = Path(cwd or self._board.folder).expanduser().resolve()
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {folder}.", hint="Nothing was begun.")
+        return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))
+
+    async def show(self, call: Call) -> Detail:
+        """A session, who runs it, and what waits for a person."""
+        info = await asyncio.to_thread(find, self._board, call.path["id"])
+        holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
+        waiting = await self._board.waiting(info.id)
+        return Detail(info, holder.owner if holder else "", waiting)
+
+    def rename(self, call: Call) -> SessionInfo:
+        """Gives it a title; an empty one removes it."""
+        info = find(self._board, call.path["id"])
+        self._app.record(info.id, SessionTitled(title=call.body.title.strip(), by="user"))
+        return find(self._board, info.id)
+
+    def delete(self, call: Call) -> Rows:
+        """Removes a session and everything of it. Not while somebody runs it."""
+        info = find(self._board, call.path["id"])
+        rows = self._app.delete(info.id)
+        self._board.tell_loop(self._board.hub.look, info.id)
+        return Rows(rows)
+
+    def events(self, call: Call) -> EventPage:
+        """Its rows, as envelopes."""
+        info, query = find(self._board, call.path["id"]), call.query
+        rows = self._app.store.log.events(info.id, after=query.after, limit=query.limit + 1)
+        shown = [self._app.envelope(row) for row in rows[: query.limit]]
+        return EventPage(info.epoch, info.head, shown, more=len(rows) > query.limit)
+
+    def messages(self, call: Call) -> Messages:
+        """What was said, whatever was compacted or undone since."""
+        info = find(self._board, call.path["id"])
+        found: list[Message] = self._app.store.log.messages(info.id, after=call.query.after)
+        return Messages([{"role": type(one).role} | msgspec.to_builtins(one) for one in found])
+
+    def children(self, call: Call) -> SessionList:
+        """Sessions that work or worked for this one."""
+        return SessionList(self._app.store.sessions.children(find(self._board, call.path["id"]).id), more=False)
+
+    def export(self, call: Call) -> Response:
+        """The session as JSON lines, as `hermes sessions import` reads it."""
+        info = find(self._board, call.path["id"])
+        lines = self._app.store.transfer.export(info.id)
+        name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in info.id)
+
+        async def body() -> AsyncIterator[bytes]:
+            while (line := await asyncio.to_thread(next, lines, None)) is not None:
+                yield line.encode() + b"\n"
+
+        headers = {"content-disposition": f'attachment; filename="session_{name}.jsonl"'}
+        return StreamingResponse(body(), media_type="application/x-ndjson", headers=headers)
+
+    def files(self, call: Call) -> FileNames:
+        """Names in the session's folder that begin or go on so, for completion."""
+        info, query = find(self._board, call.path["id"]), call.query
+        return FileNames(self._board.names(Path(info.cwd), query.prefix, query.limit) if info.cwd else [])
+
+    def search(self, call: Call) -> Hits:
+        """Messages that hold the words, newest first."""
+        query: SearchQuery = call.query
+        if not query.q.strip() or not self._app.has_log:
+            return Hits([])
+        return Hits(self._app.store.search.find(query.q, session=query.session, limit=query.limit))
+
+
+def find(board: Dashboard, session: str) -> SessionInfo:
+    """The session with exactly that id."""
+    if not board.app.has_log:
+        raise SessionNotFound(f"there is no session {session}")
+    info = board.app.store.sessions.find(session)
+    if info.id != session:
+        raise SessionNotFound(f"there is no session {session}", hint="Its whole id is needed here.")
+    return info

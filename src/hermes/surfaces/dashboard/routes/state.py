@@ -1,0 +1,293 @@
+"""How things stand: status, usage, settings, tools, policy, MCP servers, doctor."""
+
+import asyncio
+import sys
+import typing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes import __version__
+from hermes.app.toolbox import needs_of
+from hermes.errors import HermesError
+from hermes.events import default_bus
+from hermes.settings import keys
+from hermes.settings.edit import set_value, unset_value
+from hermes.settings.load import environment, load_secrets
+from hermes.settings.origins import entries
+from hermes.settings.secrets import mask
+from hermes.store.sessions import UsageRow
+from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.staff import Choice
+from hermes.tools import all_tools
+from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
+from hermes.tools.sandbox.find import find_sandbox
+from hermes.tools.toolsets import toolset_of
+
+_DOCTOR_SECONDS = 60.0
+
+
+class Status(msgspec.Struct, frozen=True):
+    version: str
+    started: float
+    model: str
+    model_problem: str
+    feeds: dict[str, int]
+    ingest: dict[str, Any]
+    bus: dict[str, Any]
+    wrong_credentials: int
+    terminals: int
+
+
+class UsageQuery(msgspec.Struct, frozen=True):
+    since: Annotated[str, Meta(pattern=r"^$|^\d{4}-\d{2}-\d{2}$")] = ""
+    session: str = ""
+
+
+class UsageAnswer(msgspec.Struct, frozen=True):
+    usage: list[UsageRow]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting with its value in force, where that comes from, and what it may be."""
+
+    key: str
+    kind: str
+    description: str
+    default: Any
+    value: Any
+    origin: str
+    variable: str
+    choices: list[str]
+
+
+class SettingList(msgspec.Struct, frozen=True):
+    settings: list[Setting]
+    file: str
+
+
+class NewValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value as a person would type it."""
+
+    value: str
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """When a change takes effect here."""
+
+    applies: str = "restart"
+
+
+class ToolRow(msgspec.Struct, frozen=True):
+    name: str
+    toolset: str
+    effect: str
+    summary: str
+    offered: bool
+
+
+class ToolList(msgspec.Struct, frozen=True):
+    tools: list[ToolRow]
+
+
+class PolicyView(msgspec.Struct, frozen=True):
+    file: str
+    problem: str
+    sandbox: str
+    why: str
+    rules: Any
+
+
+class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(max_length=100_000)]
+    cwd: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    verdict: str
+    reason: str
+    reach: str
+
+
+class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    shape: str
+
+
+class Servers(msgspec.Struct, frozen=True):
+    servers: list[dict[str, Any]]
+
+
+class Models(msgspec.Struct, frozen=True):
+    current: str
+    choices: list[Choice]
+
+
+class StateRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._app = dashboard.app
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/api/status", "observe", self.status, answer=Status),
+            Endpoint("GET", "/api/models", "observe", self.models, answer=Models),
+            Endpoint("GET", "/api/usage", "observe", self.usage, UsageQuery, answer=UsageAnswer),
+            Endpoint("GET", "/api/settings", "observe", self.settings, answer=SettingList),
+            Endpoint("PUT", "/api/settings/{key}", "admin", self.change, body=NewValue, answer=Applied),
+            Endpoint("DELETE", "/api/settings/{key}", "admin", self.restore, answer=Applied),
+            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
+            Endpoint("GET", "/api/policy", "observe", self.policy, answer=PolicyView),
+            Endpoint("POST", "/api/policy/check", "observe", self.check, body=CheckBody, answer=Verdict),
+            Endpoint("POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody),
+            Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=Servers),
+            Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
+        ]
+
+    async def status(self) -> Status:
+        """How this dashboard is doing."""
+        board, ingest = self._board, self._board.ingest
+        model, problem = await asyncio.to_thread(self._model)
+        stats = default_bus().stats()
+        feeds = {"open": board.hub.feeds, "lost": board.hub.lost, "closed_slow": board.hub.closed_slow}
+        counts = {"published": ingest.published, "refused": ingest.refused, "known": ingest.known}
+        bus = {name: getattr(stats, name) for name in ("delivered", "failed", "dropped", "pending", "refused")}
+        return Status(
+            version=__version__,
+            started=board.started,
+            model=model,
+            model_problem=problem,
+            feeds=feeds,
+            ingest=counts | {"publishers": ingest.publishers},
+            bus=bus | {"subscriptions": [one._asdict() for one in stats.subscriptions]},
+            wrong_credentials=board.doors.throttle.failures,
+            terminals=len(board.terminals.overview()),
+        )
+
+    def models(self) -> Models:
+        """The model that answers, and others to pick from."""
+        return Models(self._model()[0], self._board.staff.choices())
+
+    def usage(self, call: Call) -> UsageAnswer:
+        """Tokens and money, by day and model."""
+        if not self._app.has_log:
+            return UsageAnswer([])
+        query: UsageQuery = call.query
+        return UsageAnswer(self._app.store.sessions.usage(session=query.session, since_day=query.since))
+
+    def settings(self) -> SettingList:
+        """Every setting with its meaning. Secrets are not among them."""
+        home = self._app.home
+        found = [
+            Setting(
+                key=one.key.name,
+                kind=keys.kind(one.key.annotation),
+                description=one.key.description,
+                default=msgspec.to_builtins(one.key.default),
+                value=_masked(one.value),
+                origin=one.origin,
+                variable=one.key.variable,
+                choices=_choices(one.key.annotation),
+            )
+            for one in entries(environment(), home)
+        ]
+        return SettingList(found, str(home.config))
+
+    def change(self, call: Call) -> Applied:
+        """Changes one setting in config.yaml; the rest of the file keeps every byte."""
+        key = keys.find_key(call.path["key"])
+        self._app.home.ensure()
+        set_value(self._app.home.config, key.name, keys.parse_value(key, call.body.value))
+        return Applied()
+
+    def restore(self, call: Call) -> Applied:
+        """Removes a setting from config.yaml, so that its default holds."""
+        unset_value(self._app.home.config, call.path["key"])
+        return Applied()
+
+    def tools(self) -> ToolList:
+        """What the model can do here."""
+        needs = needs_of(self._app, load_secrets(home=self._app.home), surface="dashboard")
+        return ToolList(
+            [
+                ToolRow(name, toolset_of(name), tool.effect, tool.spec.description, needs.choice.wants(name))
+                for name, tool in all_tools(needs).items()
+            ]
+        )
+
+    def policy(self) -> PolicyView:
+        """The rules, what is remembered, and the sandbox."""
+        rules = RuleFile(self._app.home.root)
+        book, problem = rules.current(), rules.problem
+        sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
+        return PolicyView(str(rules.path), problem, sandbox.kind, sandbox.why, msgspec.to_builtins(book))
+
+    def check(self, call: Call) -> Verdict:
+        """What would be done with a command."""
+        sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
+        policy = ApprovalPolicy("ask", Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
+        found = policy.check(call.body.command, Path(call.body.cwd or self._board.folder).resolve(), "workspace")
+        return Verdict(found.verdict, found.reason, found.reach)
+
+    def forget(self, call: Call) -> Done:
+        """Forgets a remembered answer."""
+        rules = RuleFile(self._app.home.root)
+        if call.body.shape in rules.current().remembered:
+            rules.forget((call.body.shape,))
+        return Done()
+
+    def mcp(self) -> Servers:
+        """The MCP servers, as far as is known without connecting."""
+        settings = self._app.settings.mcp_servers
+        if not settings:
+            return Servers([])
+        from hermes.mcp import Servers as McpServers
+
+        servers = McpServers(settings, self._app.home, load_secrets(home=self._app.home), environment())
+        return Servers([msgspec.to_builtins(one) for one in servers.status()])
+
+    async def doctor(self) -> Any:
+        """What is in order on this machine, what is not, and what to do."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "hermes", "doctor", "--json",
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+            env={**environment(), "HERMES_HOME": str(self._app.home.root)},
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(_DOCTOR_SECONDS):
+                out, _ = await process.communicate()
+        except TimeoutError as error:
+            process.kill()
+            await process.wait()
+            raise HermesError("The doctor took too long.", hint="Run it yourself: hermes doctor") from error
+        return msgspec.json.decode(out)
+
+    def _model(self) -> tuple[str, str]:
+        """The model that answers, or why there is none."""
+        try:
+            found = self._board.staff.describe()
+        except HermesError as error:
+            return "", f"{error.message} {error.hint}".strip()
+        return f"{found.provider}:{found.name}", ""
+
+
+def _choices(annotation: object) -> list[str]:
+    base, _ = keys.unwrap(annotation)
+    if typing.get_origin(base) is typing.Literal:
+        return [str(value) for value in typing.get_args(base)]
+    return ["true", "false"] if base is bool else []
+
+
+def _masked(value: object) -> Any:
+    """Without what has the shape of a key, wherever somebody put one."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {name: _masked(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner) for inner in value]
+    return value

@@ -1,0 +1,271 @@
+"""Puts the dashboard together and serves it: routes behind the gate, on uvicorn, until it is told to stop."""
+
+import asyncio
+import contextlib
+import importlib.resources
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
+from hermes.app import App
+from hermes.errors import HermesError, SettingsError
+from hermes.plugins import Catalogue
+from hermes.settings import Secrets, atomic
+from hermes.surfaces.dashboard.api import Call, Endpoint, routes
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.gate.access import AccessTable
+from hermes.surfaces.dashboard.gate.addresses import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
+from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.openapi import describe
+from hermes.surfaces.dashboard.plugins import Plugins
+from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, Protocol
+from hermes.surfaces.dashboard.routes.chat import ChatRoutes
+from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
+from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
+from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
+from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
+from hermes.surfaces.dashboard.routes.state import StateRoutes
+from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
+from hermes.surfaces.dashboard.running import Running
+
+PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
+_PUBLISHER = 365 * 24 * 3600.0  # seconds that the token of local publishers is good for
+_PATIENCE = 5  # seconds for connections to end
+
+
+class Served(NamedTuple):
+    """A dashboard as an application, with everything that was put into it."""
+
+    board: Dashboard
+    table: AccessTable
+    plugins: Plugins
+    endpoints: list[Endpoint]
+    application: ASGIApp
+
+
+class Place(NamedTuple):
+    """Where it listens."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Its address on this machine."""
+        host = "127.0.0.1" if is_wildcard(self.host) else self.host
+        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def require_safe(app: App, secrets: Secrets) -> None:
+    """Refuses to listen where others can reach it, unless they are kept out and nobody can listen in."""
+    settings = app.settings.dashboard
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise SettingsError("A certificate and its key belong together.", hint="Set dashboard.tls_cert and tls_key.")
+    if is_loopback(settings.host):
+        return
+    if not secrets.get(PASSWORD) and not settings.token_only:
+        raise SettingsError(
+            f"Others can reach {settings.host}, so the dashboard needs a password.",
+            hint=f"Store one with: hermes config set {PASSWORD}. Or set dashboard.token_only to true.",
+        )
+    if not settings.tls_cert and not settings.behind_proxy:
+        raise SettingsError(
+            f"Others can reach {settings.host}, and could listen in: there is no TLS.",
+            hint="Set dashboard.tls_cert and dashboard.tls_key, or dashboard.behind_proxy if a proxy sees to it.",
+        )
+    if is_wildcard(settings.host) and not settings.public_urls:
+        raise SettingsError(
+            "The dashboard has to know the name it is reached by.",
+            hint="Set dashboard.public_urls, such as [https://hermes.example.org].",
+        )
+
+
+def put_together(app: App, secrets: Secrets, place: Place) -> Served:
+    """The application. To be called inside the event loop that serves it."""
+    settings = app.settings.dashboard
+    addresses = Addresses(place.scheme, place.host, place.port, settings.public_urls)
+    secure = place.scheme == "https" or any(url.startswith("https:") for url in settings.public_urls)
+    keys = Keyring(app.home, app.clock.now)
+    doors = Doors.open(
+        addresses, keys, app.clock.now, port=place.port, secure=secure, password=secrets.get(PASSWORD) or ""
+    )
+    board = Dashboard(app, secrets, doors, url=place.url)
+    table = AccessTable(())
+    plugins = Plugins(Catalogue(app.home, bundled_plugins()), table)
+    endpoints = _endpoints(board, plugins)
+    for endpoint in endpoints:
+        table.add(endpoint.rule())
+    inner = Starlette(
+        routes=[*routes(endpoints), Mount("/api/plugins", app=plugins)], lifespan=_lifespan(board, plugins)
+    )
+    return Served(board, table, plugins, endpoints, Gate(inner, doors, table))
+
+
+async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None], stop: asyncio.Event) -> None:
+    """Listens until `stop` is set. `ready` is told of the link for the first visit."""
+    require_safe(app, secrets)
+    settings = app.settings.dashboard
+    listener = _listen(settings.host, settings.port)
+    try:
+        scheme = "https" if settings.tls_cert else "http"
+        place = Place(scheme, settings.host, listener.getsockname()[1])
+        served = put_together(app, secrets, place)
+        server = _Server(_config(served.application, settings.tls_cert, settings.tls_key))
+        with _announced(served.board, place):
+            ready(served, first_visit(served.board))
+            await _run(server, listener, served.board, stop)
+    finally:
+        listener.close()
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs it: uvicorn would raise them again before anything is closed."""
+
+    @contextlib.contextmanager
+    # pyrefly: ignore[missing-override-decorator]
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _run(server: _Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    serving = loop.create_task(server.serve(sockets=[listener]))
+    stopping = loop.create_task(stop.wait())
+    try:
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        board.hub.stop()  # feeds have no end of their own
+        server.should_exit = True
+        await serving
+
+
+def bundled_plugins() -> tuple[Path, ...]:
+    """Plugins that come with Hermes."""
+    place = importlib.resources.files("hermes.surfaces.dashboard") / "bundled"
+    return (place,) if isinstance(place, Path) and place.is_dir() else ()
+
+
+def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
+    endpoints = [
+        *EntryRoutes(board).endpoints(),
+        *SessionRoutes(board).endpoints(),
+        *ChatRoutes(board).endpoints(),
+        *FeedRoutes(board).endpoints(),
+        *TerminalRoutes(board).endpoints(),
+        *StateRoutes(board).endpoints(),
+        *PluginRoutes(plugins).endpoints(),
+        Endpoint("GET", "/", "observe", _page, answer=None, is_page=True),
+        Endpoint("GET", "/static/{file:path}", "observe", _static, answer=None),
+    ]
+    document: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        """This description."""
+        return document
+
+    endpoints.append(Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None))
+    document.update(describe(endpoints))
+    return endpoints
+
+
+def _page() -> Response:
+    """The page."""
+    return _file("index.html", "The API is there all the same; see /api/openapi.json.")
+
+
+def _static(call: Call) -> Response:
+    """What belongs to the page."""
+    return _file(call.path["file"])
+
+
+def _file(name: str, hint: str = "") -> Response:
+    top = Path(str(importlib.resources.files("hermes.surfaces.dashboard") / "static")).resolve()
+    path = (top / name).resolve()
+    if not path.is_relative_to(top) or not path.is_file():
+        raise Refusal(404, "There is no such file.", hint)
+    kind = "text/javascript" if path.suffix in {".js", ".mjs"} else None
+    return FileResponse(path, media_type=kind, headers={"cache-control": "no-cache"})
+
+
+def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
+    @contextlib.asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        following = asyncio.get_running_loop().create_task(board.follower.run())
+        await plugins.refresh()
+        try:
+            yield
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await plugins.close()
+            await board.close()
+
+    return life
+
+
+def _config(application: ASGIApp, cert: str, key: str) -> uvicorn.Config:
+    """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
+    return uvicorn.Config(
+        application,
+        http="h11",
+        ws=Protocol,
+        ws_max_size=MAX_MESSAGE,
+        ws_per_message_deflate=False,
+        ws_ping_interval=30.0,
+        ws_ping_timeout=60.0,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_PATIENCE,
+        ssl_certfile=cert or None,
+        ssl_keyfile=key or None,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    name = host or "::"
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((name.strip("[]"), port))
+    except OSError as error:
+        listener.close()
+        raise HermesError(
+            f"The dashboard can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
+            hint="Choose another port: hermes dashboard --port 0",
+        ) from error
+    listener.set_inheritable(False)
+    return listener
+
+
+@contextlib.contextmanager
+def _announced(board: Dashboard, place: Place) -> Iterator[None]:
+    """Leaves the address, and a token that is good for publishing alone, where only this user can read it."""
+    home = board.app.home
+    path = folder(home) / "running.json"
+    home.ensure(folder(home))
+    token = board.doors.keys.mint("token", ("publish",), seconds=_PUBLISHER)
+    pub = place.url.replace("http", "ws", 1) + "/api/pub"
+    atomic.replace(path, msgspec.json.encode(Running(place.url, pub, token, os.getpid())).decode(), mode=0o600)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            if msgspec.json.decode(path.read_bytes(), type=Running).pid == os.getpid():
+                path.unlink()

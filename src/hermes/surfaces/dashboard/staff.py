@@ -1,0 +1,81 @@
+"""Who runs the sessions of this process: one agent for each model that was asked for, made when it is needed."""
+
+from contextlib import ExitStack
+
+import msgspec
+
+from hermes.app import App
+from hermes.app.agent import Agent, ModelInfo
+from hermes.app.service import SessionService
+from hermes.errors import SessionBusy
+from hermes.settings import Secrets
+
+_SURFACE = "dashboard"
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A model that can be asked for."""
+
+    name: str
+    provider: str = ""
+    source: str = ""
+
+
+class Staff:
+    """The agents. A session stays with the one it was given, as long as this process lives."""
+
+    def __init__(self, app: App, secrets: Secrets) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._agents: dict[str, Agent] = {}
+        self._chosen: dict[str, str] = {}
+        self._attached = ExitStack()
+
+    def agent(self, session: str = "") -> Agent:
+        """The agent of a session; without one, that of the settings. Its questions can be answered on the page."""
+        name = self._chosen.get(session, "")
+        agent = self._agents.get(name)
+        if agent is None:
+            agent = Agent(self._app, self._secrets, model=name)
+            self._attached.enter_context(agent.desk.attached(_SURFACE))
+            self._agents[name] = agent
+        return agent
+
+    def service(self, session: str = "") -> SessionService:
+        return self.agent(session).service
+
+    def choose(self, session: str, model: str) -> None:
+        """Gives a session to another model, from its next turn on. Not while a turn runs."""
+        if model == self._chosen.get(session, ""):
+            return
+        if self._app.store.leases.holder(session) is not None:
+            raise SessionBusy(
+                "A turn of this session is running.", hint="Wait for it or stop it, then change the model."
+            )
+        self._chosen[session] = model
+
+    def describe(self) -> ModelInfo:
+        """The model of the settings. Raises when there is none."""
+        return self.agent().describe()
+
+    def choices(self) -> list[Choice]:
+        """Models to pick from: of the settings, and those that answered before."""
+        settings = self._app.settings
+        found = [Choice(name, source="fallback") for name in settings.model.fallback]
+        found += [
+            Choice(f"{provider}:{model}", provider, "custom_providers")
+            for provider, facts in settings.custom_providers.items()
+            for model in facts.models
+        ]
+        if self._app.has_log:
+            rows = self._app.store.sessions.usage()
+            found += [
+                Choice(f"{row.provider}:{row.model}", row.provider, "used") for row in reversed(rows) if row.model
+            ]
+        return list({choice.name: choice for choice in reversed(found)}.values())[::-1]
+
+    async def close(self) -> None:
+        """Ends what runs. What waits is answered when its session is resumed."""
+        for agent in self._agents.values():
+            await agent.close()
+        self._attached.close()

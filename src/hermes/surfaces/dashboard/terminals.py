@@ -1,0 +1,166 @@
+"""The terminals of a dashboard. One lives on without a viewer for half an hour, so that a reload or a lost network
+costs nothing."""
+
+import asyncio
+import os
+import pwd
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.errors import HermesError, UsageError
+from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
+from hermes.settings.load import environment
+from hermes.settings.sections import Dashboard as DashboardSettings
+
+Command: TypeAlias = Literal["hermes", "shell"]
+
+MOST = 64  # terminals at once
+ALONE = 1800.0  # seconds without a viewer
+_ENDED = 300.0  # seconds that one whose program has ended is kept, for its last words
+_SWEEP = 5.0  # seconds between looks
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new terminal is to run."""
+
+    command: Command = "hermes"
+    session: str = ""
+    cwd: str = ""
+    cols: int = 80
+    rows: int = 24
+
+
+class TerminalInfo(msgspec.Struct, frozen=True):
+    """A terminal as it is listed."""
+
+    id: str
+    command: str
+    cwd: str
+    pid: int
+    cols: int
+    rows: int
+    created: float
+    ended: bool
+    exit_code: int | None
+    viewers: int
+
+
+class OpenTerminal:
+    """A terminal with what is known of it."""
+
+    def __init__(self, name: str, terminal: Terminal, opening: Opening, cwd: str) -> None:
+        self.id = name
+        self.terminal = terminal
+        self.opening = opening
+        self.cwd = cwd
+        self.created = time.time()
+        self.alone_since = time.monotonic()
+        self.size = (opening.cols, opening.rows)
+
+    def resize(self, cols: int, rows: int) -> None:
+        self.size = (min(max(1, cols), 1000), min(max(1, rows), 1000))
+        self.terminal.resize(*self.size)
+
+    def redraw(self) -> None:
+        """Lets a program that fills the screen paint it again: it does so when the size changes."""
+        cols, rows = self.size
+        self.terminal.resize(cols, rows + 1)
+        self.terminal.resize(cols, rows)
+
+    def describe(self) -> TerminalInfo:
+        one = self.terminal
+        return TerminalInfo(
+            self.id,
+            self.opening.command,
+            self.cwd,
+            one.pid,
+            *self.size,
+            self.created,
+            one.ended,
+            one.exit_code,
+            one.viewers,
+        )
+
+
+class Terminals:
+    """Opens, finds and ends them."""
+
+    def __init__(self, settings: DashboardSettings) -> None:
+        self._settings = settings
+        self._open: dict[str, OpenTerminal] = {}
+        self._sweeper: asyncio.Task[None] | None = None
+
+    def overview(self) -> list[TerminalInfo]:
+        return [one.describe() for one in self._open.values()]
+
+    def unavailable(self) -> str:
+        """Why there can be no terminals here; empty when there can."""
+        if PtyBridge.is_available():
+            return ""
+        try:
+            PtyBridge.spawn(["true"]).close()
+        except PtyUnavailableError as error:
+            return f"{error.message} {error.hint}"
+        return ""
+
+    def find(self, name: str) -> OpenTerminal | None:
+        return self._open.get(name)
+
+    async def open(self, opening: Opening) -> OpenTerminal:
+        """Starts a program at a new terminal."""
+        if len(self._open) >= MOST:
+            raise UsageError(f"There are {MOST} terminals open.", hint="Close one of them.")
+        cwd = _folder(opening.cwd)
+        env = {**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        argv = self._program(opening)
+        try:
+            bridge = await asyncio.to_thread(
+                PtyBridge.spawn, argv, cwd=cwd, env=env, cols=opening.cols, rows=opening.rows
+            )
+        except OSError as error:
+            raise HermesError(f"The terminal can't be opened: {error}.", hint="Nothing was started.") from error
+        one = OpenTerminal(secrets.token_urlsafe(12), Terminal(bridge), opening, cwd)
+        self._open[one.id] = one
+        if self._sweeper is None or self._sweeper.done():
+            self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+        return one
+
+    async def end(self, name: str) -> bool:
+        """Ends a terminal and all it started; False when there is none of that name."""
+        one = self._open.pop(name, None)
+        if one is not None:
+            await one.terminal.close()
+        return one is not None
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        await asyncio.gather(*(self.end(name) for name in list(self._open)))
+
+    async def _sweep(self) -> None:
+        """Ends terminals that nobody looked at for long; runs while there are any."""
+        while self._open:
+            await asyncio.sleep(_SWEEP)
+            now = time.monotonic()
+            for one in list(self._open.values()):
+                if one.terminal.viewers:
+                    one.alone_since = now
+                elif now - one.alone_since > (_ENDED if one.terminal.ended else ALONE):
+                    await self.end(one.id)
+
+    def _program(self, opening: Opening) -> list[str]:
+        if opening.command == "shell":
+            shell = self._settings.shell or environment().get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+            return [shell or "/bin/sh"]
+        words = [sys.executable, "-m", "hermes"]
+        return [*words, "--resume", opening.session] if opening.session else words
+
+
+def _folder(name: str) -> str:
+    return str(Path(name).expanduser() if name else Path.cwd())
