@@ -129,6 +129,8 @@ class Decision(msgspec.Struct, frozen=True):
     """A hash of all that was judged (arguments, folder, environment, target files): what was approved is what runs."""
     targets: tuple[Path, ...] = ()
     """The files that were judged."""
+    memorable: bool = True
+    """Whether an answer may cover more than this one call."""
 
 
 class Policy(Protocol):
