@@ -15,6 +15,7 @@ from hermes.errors import SettingsError
 
 BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
 END = "# <<< hermes <<<"
+_LINE = r"(?:^|(?<=\A\ufeff))"  # where a line begins, also behind a byte order mark
 _UNCHANGED = "Nothing was changed."
 
 
@@ -29,7 +30,9 @@ class Parts(msgspec.Struct, frozen=True):
 def split(text: str, name: str = "config.toml") -> Parts:
     """The file and its block. SettingsError for a file that is no TOML, or a block that was damaged by hand."""
     starts = [
-        found.start() for found in re.finditer(rf"(?m)^{re.escape(BEGIN)}\r?$", text) if _complete(text, found.start())
+        found.start()
+        for found in re.finditer(rf"(?m){_LINE}{re.escape(BEGIN)}\r?$", text)
+        if _complete(text, found.start())
     ]
     if not starts:
         _parsed(text, name)
@@ -56,7 +59,7 @@ def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
         return parts.above + parts.below
     newline = "\r\n" if "\r\n" in parts.above + parts.below else "\n"
     body = newline.join([BEGIN, *lines, END])
-    if parts.above and not parts.above.endswith("\n"):
+    if _readable(parts.above) and not parts.above.endswith("\n"):
         text = f"{parts.above}\n{body}{parts.below}"
     else:
         text = f"{parts.above}{body}{newline}{parts.below}"
@@ -93,7 +96,7 @@ def _complete(text: str, place: int) -> bool:
 
 def _first_table(text: str) -> int:
     """Where the first table begins, with the comment right above it; the end when there is none."""
-    for found in re.finditer(r"(?m)^[ \t]*\[", text):
+    for found in re.finditer(rf"(?m){_LINE}[ \t]*\[", text):
         if _complete(text, found.start()):
             return _above_comments(text, found.start())
     return len(text)

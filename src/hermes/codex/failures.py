@@ -1,6 +1,6 @@
 """What goes wrong with codex, in words for a person.
 
-CodexFailed            the engine could not do what was asked; `retire` says that its process is of no more use
+CodexFailed            the engine could not do what was asked
 ├── CodexGone          the process ended, or can't be started
 ├── CodexSilent        it did not answer in time
 ├── CodexRefused       it answered a request with an error
@@ -24,8 +24,6 @@ _SIGNED_OUT = re.compile(
 class CodexFailed(HermesError):
     """The engine could not do what was asked."""
 
-    retire = True
-
 
 class CodexGone(CodexFailed):
     """The process ended, or can't be started."""
@@ -37,8 +35,6 @@ class CodexSilent(CodexFailed):
 
 class CodexRefused(CodexFailed):
     """It answered a request with an error. The process is fine."""
-
-    retire = False
 
     def __init__(self, message: str, *, code: int = 0, hint: str = "") -> None:
         super().__init__(message, hint=hint)

@@ -17,7 +17,7 @@ from hermes.codex.asking import OWN_SERVER
 from hermes.codex.binary import version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
-from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut
+from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut, is_signed_out
 from hermes.codex.projector import Projector
 from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult, Words
 from hermes.schema.messages import Message
@@ -68,6 +68,7 @@ class _ThreadOpened(msgspec.Struct, frozen=True):
 class _ServerStatus(msgspec.Struct, frozen=True):
     name: str = ""
     status: str = ""
+    error: str | None = None
 
 
 class _TurnOpened(msgspec.Struct, frozen=True):
@@ -109,9 +110,14 @@ class CodexSession:
             if client is None:
                 return TurnResult(interrupted=True, thread_id=self._thread)
             return await self._play(client, opening, words, stage)
-        except CodexFailed as error:
-            if error.retire:
-                await self.retire()
+        except CodexRefused as refused:
+            await self.retire()
+            if is_signed_out(refused.message):
+                raise SignedOut from refused
+            said = f"Codex refused to begin the turn: {refused.message}"
+            raise CodexRefused(said, code=refused.code, hint="Run `hermes doctor`, or `hermes codex off`.") from refused
+        except CodexFailed:
+            await self.retire()
             raise
         finally:
             self._listening = False
@@ -266,6 +272,8 @@ class CodexSession:
             server = decode(notice.params, _ServerStatus)
             if server and server.name == OWN_SERVER and server.status != "starting":
                 self._lent.set()
+                if server.status != "ready":
+                    log.warning("Hermes' tool server did not start for codex: %s", server.error or server.status)
         if self._listening:
             await self._queue.put(notice)
 

@@ -288,6 +288,32 @@ class Denying:
         return QuestionAnswered(call_id=request.call_id, by="nobody")
 
 
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("failed to load configuration: config.toml:3:1", "config.toml:3:1. Run `hermes doctor`"),
+        ("codex account authentication required", "Run `codex login`"),
+    ],
+)
+async def test_a_turn_that_is_refused_says_why_and_the_next_one_starts_afresh(
+    played: Any, message: str, words: str
+) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        asked = await codex.receive("turn/start")
+        codex.send({"id": asked["id"], "error": {"code": -32600, "message": message}})
+        ended = await bench.service.idle(session)
+        await bench.service.submit(session, "again")
+        await codex.begin_turn()
+        codex.end_turn()
+        again = await bench.service.idle(session)
+    assert ended.reason == "failed"
+    assert words in ended.detail.replace("1 Run", "1. Run")
+    assert again.reason == "done"
+    assert codex.starts == 2
+
+
 async def ask(bench: Any, codex: CodexPeer, method: str, *, number: int = 0, **params: Any) -> dict[str, Any]:
     """Codex's question in a turn of its own; the answer it gets."""
     session = bench.begin()

@@ -159,6 +159,16 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
         assert part in reported
 
 
+@pytest.mark.parametrize("text", ["\ufeff[a]\nb = 1\n", "\ufeff", "\ufeffx = 1\n[a]\n", "\ufeff# c\n[a]\n"])
+def test_a_byte_order_mark_stays_in_front(text: str) -> None:
+    parts, lines = lines_for(text, Wanted())
+    once = block.join(parts, lines)
+    assert once.startswith("\ufeff")
+    assert tomllib.loads(once[1:])["default_permissions"] == ":workspace"
+    again = block.split(once)
+    assert (block.join(again, lines), block.join(again, [])) == (once, text)
+
+
 def test_no_secret_is_written() -> None:
     server = McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}", "B": "x-${A_TOKEN}"})
     lines = "\n".join(_Writer({}).lines(Wanted(servers={"s": server})))
