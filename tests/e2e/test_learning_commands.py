@@ -127,3 +127,18 @@ def test_without_git_there_is_one_clear_line(hermes: Shell, tmp_path: Path) -> N
     done = hermes("memory", "history", PATH=str(tmp_path))
     assert done.returncode == 1
     assert "git is not installed" in done.stderr
+
+
+def test_another_agents_home_is_reported_on_then_imported(hermes: Shell, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    (old / "memories").mkdir(parents=True)
+    (old / "memories" / "MEMORY.md").write_text("uses uv\n")
+    dry = hermes("import", str(old), "--dry-run")
+    assert "1 note of memory" in dry.stdout
+    assert not hermes.home.exists()
+    assert hermes("import", str(old)).returncode == 3
+    assert "Imported: 0 sessions, 1 note" in hermes("import", str(old), "--yes").stdout
+    assert "uses uv" in hermes("memory").stdout
+    assert "nothing to import" in hermes("import", str(old)).stdout
+    assert hermes("import", str(old), "--only", "dreams").returncode == 2
+    assert hermes("import", str(tmp_path / "missing")).returncode == 1

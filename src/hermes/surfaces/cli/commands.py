@@ -23,6 +23,7 @@ COMMANDS = (
     Command("model", "hermes.surfaces.cli.model", "list, pick, add and test models", "Models"),
     Command("usage", "hermes.surfaces.cli.usage", "tokens and money, by day and model", "Models"),
     Command("sessions", "hermes.surfaces.cli.sessions", "list, search, show and move your sessions", "Sessions"),
+    Command("import", "hermes.surfaces.cli.imports", "bring over what another agent has kept", "Sessions"),
     Command("memory", "hermes.surfaces.cli.memory", "what Hermes remembers; show, edit, take back", "Learning"),
     Command("skills", "hermes.surfaces.cli.skills", "what Hermes can do well; install, decide, take back", "Learning"),
     Command("dashboard", "hermes.surfaces.dashboard.command", "Hermes in your browser", "Sessions"),

@@ -1,0 +1,67 @@
+"""What is at a path: a home of the well-known agent, or conversations of Claude Code or codex."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from hermes.learning.change import LearningError
+from hermes.learning.imports import claude, rollouts, statedb
+from hermes.learning.imports.conversation import Conversation
+
+Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
+
+
+class Left(msgspec.Struct, frozen=True):
+    """Something that is not carried over, and why."""
+
+    what: str
+    why: str
+
+
+class _Reader(NamedTuple):
+    kind: Kind
+    is_one: Callable[[Path], bool]
+    read: Callable[[Path], Conversation | None]
+
+
+_READERS = (
+    _Reader("codex", rollouts.is_one, rollouts.read),
+    _Reader("claude-code", claude.is_one, claude.read),
+)
+
+
+def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
+    """What kind of source it is, and the files that hold its conversations."""
+    if not source.exists():
+        raise LearningError(f"There is nothing at {source}.", hint="Nothing was imported.")
+    if _is_home(source):
+        database = source / "state.db"
+        return "hermes", (database,) if database.is_file() else ()
+    files = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source]
+    found = [(reader.kind, tuple(path for path in files if reader.is_one(path))) for reader in _READERS]
+    kind, paths = max(found, key=lambda entry: len(entry[1]))
+    if not paths:
+        hint = "It can be a home of the well-known agent (~/.hermes), or a folder of Claude Code or codex."
+        raise LearningError(f"Nothing that can be imported was found in {source}.", hint=hint)
+    return kind, paths
+
+
+def read(kind: Kind, files: tuple[Path, ...], left: list[Left]) -> Iterator[Conversation]:
+    """The conversations; a file that can't be read is said, and the others go on."""
+    readers = {reader.kind: reader.read for reader in _READERS}
+    for path in files:
+        try:
+            if kind == "hermes":
+                yield from statedb.conversations(path)
+            elif (conversation := readers[kind](path)) is not None:
+                yield conversation
+        except (OSError, LearningError) as error:
+            left.append(Left(str(path), str(error)))
+
+
+def _is_home(source: Path) -> bool:
+    if (source / "config.toml").exists():  # codex has memories too
+        return False
+    return any((source / name).exists() for name in ("state.db", "config.yaml", "memories"))
