@@ -11,6 +11,7 @@ import msgspec
 from hermes.tools.shadow.record import Ended, Record, Tree, Unkept
 from hermes.tools.shadow.repository import EMPTY_TREE, Git
 from hermes.tools.shadow.state import ABSENT, FOLDER, State
+from hermes.tools.shadow.unseen import Unseen
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -37,6 +38,8 @@ def changes_of(git: Git, record: Record, ended: Ended, others: Iterable[Record] 
     """Compares what was kept with how it ended. `others` are turns that ran at the same time."""
     before = record.whole.trees if record.whole else ()
     found = _between(git, before, ended.trees) if record.whole else {}
+    unseen = Unseen(git, before, ended.trees, record.begun.at)
+    notes = _hold_back(found, unseen)
     after = dict(ended.states)
     theirs = {path for other in others for path in other.touched} - record.touched.keys()
     shared = tuple(path for path in found if path in theirs)
@@ -46,7 +49,18 @@ def changes_of(git: Git, record: Record, ended: Ended, others: Iterable[Record] 
         if not touched.late or (path not in found and not _kept_in(git, before, path)):
             found[path] = Change(path, touched.state, after.get(path, ABSENT))
     changes = tuple(sorted((c for c in found.values() if c.before != c.after), key=lambda change: change.path))
-    return Changes(changes, tuple(_unkept(record, ended, changes)), shared, _removable(record, changes))
+    notes |= {note.path: note for note in _unkept(record, ended, changes) if note.path not in notes}
+    return Changes(changes, tuple(notes.values()), shared, _removable(record, changes))
+
+
+def _hold_back(found: dict[bytes, Change], unseen: Unseen) -> dict[bytes, Unkept]:
+    """Sees to it that what was only not seen before is not taken for new. Returns what undo leaves as it is."""
+    notes: dict[bytes, Unkept] = {}
+    for path, change in found.items():
+        if change.before == ABSENT and (why := unseen.why(path)):
+            found[path] = Change(path, State("unkept"), change.after)
+            notes[path] = Unkept(path, why)
+    return notes | {note.path: note for note in unseen.notes() if note.path not in notes}
 
 
 def _between(git: Git, before: Sequence[Tree], after: Sequence[Tree]) -> dict[bytes, Change]:

@@ -26,7 +26,7 @@ def unified(git: Git, changes: Sequence[Change], workspace: bytes) -> str:
     outside = [change for change in changes if not change.path.startswith(start)]
     text = _diff(git, inside, len(start)) + _diff(git, outside, 1, "--src-prefix=/", "--dst-prefix=/")
     text += "".join(_permissions(changes, start))
-    text += "".join(f"not shown: {_name(change.path, start)} is or was too large\n" for change in unseen)
+    text += "".join(f"not shown: {_name(change.path, start)} is or was not kept\n" for change in unseen)
     return _capped(text)
 
 

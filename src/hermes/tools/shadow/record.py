@@ -50,6 +50,8 @@ class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
     empty: tuple[bytes, ...] = ()
     """Folders without any file."""
     unkept: tuple[Unkept, ...] = ()
+    ignored: str = ""
+    """Names a note of what git ignores in it; see `unseen`."""
 
 
 class Whole(msgspec.Struct, frozen=True, tag=True):

@@ -44,10 +44,10 @@ _CONFIG = """\
 # Files are kept byte for byte, whatever the project's own attributes say.
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 # What any build makes again; in a project without ignore rules it would be most of the files.
-_EXCLUDED = "\n".join(
-    ("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/", "")
+EXCLUDED = (
+    *("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/"),
 )
-_FILES = {"HEAD": "ref: refs/heads/none\n", "info/attributes": _ATTRIBUTES, "info/exclude": _EXCLUDED}
+_FILES = {"HEAD": "ref: refs/heads/none\n", "info/attributes": _ATTRIBUTES, "info/exclude": "\n".join((*EXCLUDED, ""))}
 
 
 class ShadowFailed(Exception):
@@ -132,6 +132,12 @@ class Git:
         self, *arguments: str | bytes, given: bytes = b"", view: View | None = None, may_fail: bool = False
     ) -> bytes:
         """Runs git and returns what it wrote. Without a view it looks at no folder."""
+        return self.run_aloud(*arguments, given=given, view=view, may_fail=may_fail)[0]
+
+    def run_aloud(
+        self, *arguments: str | bytes, given: bytes = b"", view: View | None = None, may_fail: bool = False
+    ) -> tuple[bytes, bytes]:
+        """The same, also with what it complained about."""
         own = os.fsencode(self.folder)
         view = view or View(own, own, self.folder / "indexes" / "none")
         environment = {
@@ -162,7 +168,7 @@ class Git:
         if done.returncode and not may_fail:
             said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
             raise ShadowFailed(f"git {arguments[0]!s} failed: {said[-1] if said else done.returncode}")
-        return done.stdout
+        return done.stdout, done.stderr
 
     def view(self, root: bytes, top: bytes) -> View:
         """A folder with the file that remembers what was seen in it, so that only what changed is read again."""

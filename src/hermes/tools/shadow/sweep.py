@@ -79,6 +79,7 @@ def _names(record: Record) -> Iterator[str]:
         trees += record.ended.trees
     yield from (state.blob for state in states if state.kind in ("file", "link"))
     yield from (tree.tree for tree in trees if tree.tree and tree.tree != EMPTY_TREE)
+    yield from (tree.ignored for tree in trees if tree.ignored)
 
 
 def _age(file: Path) -> float:

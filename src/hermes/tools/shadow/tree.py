@@ -20,6 +20,7 @@ import msgspec
 from hermes.tools.shadow.record import Tree, Unkept
 from hermes.tools.shadow.repository import EMPTY_TREE, Git, ShadowFailed, View
 from hermes.tools.shadow.state import BIGGEST, unkept
+from hermes.tools.shadow.unseen import closed_folders, note_ignored
 
 MOST_FILES = 50_000
 MOST_BYTES = 1024 * 1024 * 1024
@@ -70,16 +71,19 @@ def keep_trees(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits)
 
 def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, list[bytes]]:
     view = _view(git, root)
-    listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *_rules(view, leave_out))
-    found = _Listing(git.run(*listing, "--directory", view=view))
+    rules = _rules(view, leave_out)
+    listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules)
+    out, complaints = git.run_aloud(*listing, "--directory", view=view)
+    found = _Listing(out)
     empty, full = _empty_folders(root, found.folders)
     full = full or any(_is_folder(os.path.join(root, path)) for path in found.changed)
     if full:  # folders that are new, or have taken a file's place, are not looked into: what is in them?
-        found = _Listing(git.run(*listing, view=view))
+        out, complaints = git.run_aloud(*listing, view=view)
+        found = _Listing(out)
     inner = found.folders if full else []
     if len(found.files()) > limits.files:
         return _refused(root, f"it has more than {limits.files:,} files"), inner
-    infos = _look(root, found.files())
+    infos, closed = _look(root, found)
     left = _left_out(root, infos, found)
     size = sum(infos[path].st_size for path in ((found.new | found.changed) & infos.keys()) - left.keys())
     if size > limits.size:
@@ -93,7 +97,10 @@ def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits)
         empty, _ = _empty_folders(root, _Listing(git.run(*listing, "--directory", view=view)).folders)
     kept = {path: info for path, info in infos.items() if path not in left}
     name = _write_tree(git, view) if kept else EMPTY_TREE
-    return Tree(root, name, *_modes(kept), empty, tuple(left.values())), inner
+    notes = {note.path: note for note in (*closed_folders(complaints, view), *closed, *left.values())}
+    empty = tuple(path for path in empty if os.path.join(root, path) not in notes)
+    ignored = note_ignored(git, view, rules, set(map(os.fsencode, leave_out)))
+    return Tree(root, name, *_modes(kept), empty, tuple(notes.values()), ignored), inner
 
 
 def _view(git: Git, root: bytes) -> View:
@@ -145,15 +152,19 @@ def _literal(path: bytes) -> bytes:
     return path
 
 
-def _look(root: bytes, paths: Iterable[bytes]) -> dict[bytes, os.stat_result]:
+def _look(root: bytes, found: _Listing) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
+    """What is known of each file, and which are behind a closed door: git takes those for gone."""
     infos: dict[bytes, os.stat_result] = {}
+    closed: list[Unkept] = []
     start = os.path.join(root, b"")
-    for path in paths:
+    for path in found.files() | found.gone:
         try:
             infos[path] = os.lstat(start + path)
+        except PermissionError:
+            closed.append(Unkept(start + path, "not readable"))
         except OSError:  # gone since git looked: the same as if it had been gone then
             continue
-    return infos
+    return {path: info for path, info in infos.items() if path not in found.gone}, closed
 
 
 def _left_out(root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listing) -> dict[bytes, Unkept]:
@@ -229,10 +240,12 @@ def _is_folder(path: bytes) -> bool:
 
 
 def _leaves(folder: bytes) -> tuple[list[bytes], bool]:
+    """The innermost folders, and whether there are files; nobody knows that of a folder that can't be read."""
     leaves: list[bytes] = []
-    for place, folders, files in os.walk(folder):
+    closed: list[OSError] = []
+    for place, folders, files in os.walk(folder, onerror=closed.append):
         if files or any(os.path.islink(os.path.join(place, name)) for name in folders):
             return [], True
         if not folders:
             leaves.append(place)
-    return leaves, False
+    return ([], True) if closed else (leaves, False)
