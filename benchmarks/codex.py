@@ -33,6 +33,8 @@ from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
 from hermes.testing.codex_program import NoCodex, installed_codex
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
 
 LATENCY, SPEED, REST = 5.0, 20.0, 0.01  # milliseconds, megabytes a second, seconds of CPU in five seconds
 
@@ -148,6 +150,63 @@ async def rest(program: Path, folder: Path) -> float:
         await client.close()
 
 
+async def interrupt(program: Path, folder: Path) -> float:
+    """Seconds from an interrupt until the turn has ended and the command it ran is dead; the worst of five."""
+    script = f"sleep 98765.{os.getpid()}"
+    call = ServedCall("exec_command", msgspec.json.encode({"cmd": script}).decode())
+    worst = 0.0
+    (folder / "home").mkdir()
+    async with ModelServer(Served(calls=(call,)), repeat=True) as server:
+        config = CONFIG.format(url=server.url)
+        (folder / "home" / "config.toml").write_text(config)
+        settings = Codex(binary=str(program), home=str(folder / "home"))
+        engine = CodexEngine(EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder))
+        log = Log()
+        for number in range(5):
+            (seq,) = await log.record(UserMessage(text="hi"))
+            await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
+            turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
+            running = asyncio.ensure_future(engine.runtime("s", Nobody()).run(turn))
+            while not _named(script):  # noqa: ASYNC110 - a process has no event
+                await asyncio.sleep(0.01)
+            began = time.perf_counter()
+            turn.interrupt()
+            await running
+            while _named(script):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.001)
+            worst = max(worst, time.perf_counter() - began)
+        await engine.close()
+    return worst
+
+
+CONFIG = """
+model = "gpt-5.5"
+model_provider = "fake"
+sandbox_mode = "workspace-write"
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
+[features]
+plugins = false
+[model_providers.fake]
+name = "Fake"
+base_url = "{url}"
+wire_api = "responses"
+"""
+
+
+def _named(script: str) -> bool:
+    """Whether this very command runs."""
+    wanted = b"\0".join(word.encode() for word in script.split()) + b"\0"
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and (entry / "cmdline").read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
 def _cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -211,6 +270,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"the rest is left out: {why}")
             return int(bool(missed))
         missed += _row("CPU of an idle codex in 5 s", asyncio.run(rest(program, folder)), "s", REST)
+        missed += _row("interrupt to the command's death", asyncio.run(interrupt(program, folder)), "s", 1.0)
         missed += _row("kill -9 of Hermes to no codex left", remains(program, folder), "s", 5.0)
     return int(bool(missed))
 

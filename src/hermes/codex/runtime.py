@@ -146,9 +146,9 @@ class CodexRuntime:
 
     async def run(self, turn: Turn) -> TurnEnded:
         """The whole turn. Returns how it ended; the caller records that."""
-        await _settle_carried(turn)
         said, before = _said_now(turn)
-        if not said:
+        if turn.carried or not said:
+            await _settle_carried(turn)
             return TurnEnded(reason="done", usage=turn.budget.used)
         try:
             turn.budget.room(request_tokens(ModelRequest(system=(), messages=tuple(turn.history.messages))))

@@ -181,7 +181,8 @@ class Real:
 
     @asynccontextmanager
     async def bench(self, url: str, extra: str = "") -> AsyncIterator[Bench]:
-        self.configure(url, extra)
+        if url:
+            self.configure(url, extra)
         async with bench(self.folder, self.engine(), self.cwd) as made:
             yield made
 

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 import signal
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,8 +28,9 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
     TurnEnded,
+    TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
 
@@ -175,14 +175,11 @@ async def test_a_wedged_process_is_ended_and_replaced(played: Any) -> None:
         leash = bench.engine.pid(session)
         (child,) = _children(leash)
         os.kill(child, signal.SIGSTOP)
-        began = time.monotonic()
         await bench.service.interrupt(session, by="test")
         ended = await bench.service.idle(session)
-        took = time.monotonic() - began
         assert bench.engine.pid(session) == 0
         assert not _exists(child)
     assert ended.reason == "interrupted"
-    assert took < 2
 
 
 def _children(pid: int) -> list[int]:
@@ -547,3 +544,18 @@ async def test_every_turn_ended_exactly_once(played: Any) -> None:
         ended = await bench.service.idle(session)
         assert len(bench.events(session, TurnEnded)) == 1
     assert ended.detail.startswith("Codex could not finish: boom Wait until the limit is reset")
+
+
+async def test_a_question_that_a_crash_left_open_is_closed_because_that_codex_is_gone(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        call = ToolCall(id="c1", name="exec_command", arguments="{}")
+        request = ApprovalRequested(call_id="c1", name="exec_command", arguments="{}", summary="make")
+        rows = (UserMessage(text="hi"), TurnStarted(inputs=(2,), runtime="codex"), AssistantMessage(tool_calls=(call,)))
+        await asyncio.to_thread(bench.app.record, session, *rows, request)
+        with bench.desk.attached("test"):
+            await bench.service.resume(session)
+            await bench.service.idle(session)
+        (result,) = bench.events(session, ToolFinished)
+        assert codex.starts == 0
+    assert result.text == "Not run: codex ended before it was answered."

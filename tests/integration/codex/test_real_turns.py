@@ -234,6 +234,18 @@ async def test_a_sign_in_that_is_not_accepted_says_how_to_sign_in(real: Any) -> 
     assert "run `codex login`" in ended.detail.lower()
 
 
+async def test_without_a_sign_in_no_model_is_asked(real: Any) -> None:
+    (real.home / "config.toml").write_text("[features]\nplugins = false\n[analytics]\nenabled = false\n")
+    async with real.bench("") as bench:
+        session = bench.begin()
+        ended = await bench.say(session, "hi")
+        assert bench.engine.pid(session) == 0
+    assert (ended.reason, ended.detail) == (
+        "failed",
+        "Codex is not signed in, or its sign-in has expired. Run `codex login`, then say it again.",
+    )
+
+
 async def test_a_cap_that_is_passed_ends_the_turn(real: Any) -> None:
     replies = [command("echo one"), command("echo two", "call_2")]
     async with ModelServer(*replies, repeat=True) as server, real.bench(server.url) as bench:

@@ -1,11 +1,16 @@
 """Switching codex on and off: files on disk, the real program's preflight, and a crash at every point."""
 
+import asyncio
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes.codex import migrate
 from hermes.codex.binary import preflight
@@ -166,3 +171,58 @@ def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
     assert migrate.write(migrate.plan(link, migrate.Wanted()))
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+own_keys = st.lists(
+    st.sampled_from(
+        [
+            'model = "gpt-5.5"\n',
+            "# a comment\n",
+            'notify = [\n  "bell",\n]\n',
+            'developer_instructions = """\n[not a table]\n"""\n',
+        ]
+    ),
+    unique=True,
+)
+own_tables = st.lists(
+    st.sampled_from(
+        [
+            '[mcp_servers.mine]\ncommand = "x"\n',
+            "\n# about features\n[features]\nplugins = false\n",
+            '[projects."/a b"]\ntrust_level = "trusted"\n',
+            '[model_providers.p]\nname = "P"\nbase_url = "http://127.0.0.1:9"\nwire_api = "responses"\n',
+        ]
+    ),
+    unique=True,
+)
+words = st.text("ab \"\\'#[]é\n", max_size=6)
+some_servers = st.dictionaries(
+    st.text("abc-_", min_size=1, max_size=4),
+    st.one_of(
+        st.builds(
+            McpServer,
+            command=words.filter(str.strip),
+            args=st.lists(words, max_size=2).map(tuple),
+            env=st.dictionaries(st.sampled_from("AB"), words, max_size=2),
+            timeout=st.floats(1, 99),
+            enabled=st.booleans(),
+        ),
+        st.builds(
+            McpServer, url=st.just("https://example.org/mcp"), headers=st.dictionaries(st.just("X-A"), st.just("b"))
+        ),
+    ),
+    max_size=3,
+)
+
+
+@given(own_keys, own_tables, some_servers)
+@hypothesis.settings(max_examples=25, deadline=None)
+def test_the_real_program_accepts_the_block_in_whatever_file(
+    program: Path, keys: list[str], tables: list[str], servers: dict[str, McpServer]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "config.toml"
+        config.write_text("".join(keys + tables))
+        wanted = migrate.Wanted(servers=servers, tool_server=("/opt/hermes", "mcp"), plugins=("a@b",))
+        migrate.write(migrate.plan(config, wanted))
+        assert asyncio.run(preflight(program, {"PATH": "/usr/bin:/bin", "HOME": folder, "CODEX_HOME": folder})) == ""
