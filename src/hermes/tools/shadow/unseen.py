@@ -4,7 +4,7 @@ Not seen is not absent: undo never removes such a file, and says that it was not
 """
 
 # Names are bytes here, as a file's name need not be text.
-# ruff: noqa: PTH116, PTH118, PTH120
+# ruff: noqa: PTH118, PTH119, PTH120
 
 import hashlib
 import os
