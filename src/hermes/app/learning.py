@@ -26,7 +26,7 @@ from hermes.learning.change import Change, Provenance
 from hermes.learning.curator import unused
 from hermes.learning.learning import Learning, open_learning
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, Outcome, Stage, Tally, lease, settle
-from hermes.learning.taint import tainted
+from hermes.learning.taint import Taint
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -78,6 +78,7 @@ class Learner:
         self._circle = circle
         self._settings = app.settings.learning
         self._tallies: dict[str, Tally] = {}
+        self._taint = Taint()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -85,7 +86,7 @@ class Learner:
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools of a conversation."""
-        landing = Conversation(self.learning, mode=self._settings.mode, record=self._record, taint=self._taint)
+        landing = Conversation(self.learning, mode=self._settings.mode, record=self._record, taint=self._doubt)
         return LearningTools(self.learning, landing, self._app.clock).all()
 
     def prompt(self) -> str:
@@ -198,7 +199,7 @@ class Learner:
         return msgspec.structs.replace(called, failure=failure), ended
 
     def _settle(self, session: str, history: History, changes: list[Change]) -> Outcome:
-        doubt = tainted(history.messages, whole=True) if changes else ""
+        doubt = self._taint.of(history.messages, whole=True) if changes else ""
         auto = self._settings.mode == "auto"
         outcome = settle(self.learning, changes, Provenance("review", session), auto=auto, doubt=doubt)
         old: list[Change] = [*unused(self.learning, self._app.clock.now(), self._settings.retire_after)]
@@ -223,8 +224,8 @@ class Learner:
         history.waiting.clear()
         return history, upto
 
-    def _taint(self, session: str) -> str:
-        return tainted(read_history(self._app.store, session).messages)
+    def _doubt(self, session: str) -> str:
+        return self._taint.of(read_history(self._app.store, session).messages)
 
     def _record(self, session: str, event: Event) -> None:
         self._app.record(session, event)

@@ -31,6 +31,18 @@ _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđ",
     "aeopcyxijsdqwghlbmhtkraopviktuenpxywsilod",
 )
+_TELLING = (
+    "ignore",
+    "disregard",
+    "forget",
+    "instruct",
+    "previous",
+    "prompt",
+    "system",
+    "password",
+    "approve",
+    "secret",
+)
 _MOST = 100_000
 """Characters that are looked at; what is longer is looked at in its beginning and its end."""
 
@@ -76,8 +88,9 @@ def _candidates(text: str) -> Iterator[str]:
     for inner in _decoded(shown):
         yield inner
         yield _visible(inner)
-    yield codecs.encode(stripped, "rot13")
-    yield stripped[::-1]
+    for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
+        if any(word in turned for word in _TELLING):  # by chance, no turned text has such a word
+            yield turned
 
 
 def _visible(text: str) -> str:
