@@ -9,8 +9,11 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.tools.files import Files
+from hermes.tools.output import OutputFolder
 from hermes.tools.ripgrep import find_ripgrep
 from hermes.tools.search import Search
+from hermes.tools.seen import Seen
 from hermes.tools.sensitive import Guard
 
 RIPGREP = find_ripgrep(os.environ)
@@ -88,7 +91,7 @@ async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
         "1: def needle(): ...",
         "src.txt",
         "1: needle",
-        "[matches in files that may hold secrets are not shown: .env]",
+        "[not searched, as they may hold secrets: .env]",
     ]
 
 
@@ -108,8 +111,12 @@ async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
         ({"pattern": "needle", "glob": "*.log"}, "keep.log\n1: needle"),
         ({"pattern": "needle", "path": "debug.log"}, "debug.log\n1: needle"),
         ({"pattern": "needle", "path": ".env"}, ".env\n1: PASSWORD=needle"),
-        ({"pattern": r"(?<=def )needle"}, "src/sub/c.py\n1: def needle(): ..."),
-        ({"pattern": "no such thing"}, "No matches."),
+        (
+            {"pattern": r"(?<=def )needle"},
+            "src/sub/c.py\n1: def needle(): ...\n[not searched, as they may hold secrets: .env]",
+        ),
+        ({"pattern": "no such thing"}, "No matches.\n[not searched, as they may hold secrets: .env]"),
+        ({"pattern": "no such thing", "path": "src"}, "No matches."),
     ],
 )
 async def test_a_search_can_be_narrowed(
@@ -136,10 +143,32 @@ async def test_many_matches_are_capped_and_counted(search: Search, tmp_path: Pat
     assert text.endswith("[150 more matches in 2 files; narrow the pattern, path or glob]")
 
 
+async def test_a_search_tells_nothing_of_what_a_secret_file_holds(search: Search, project: Path) -> None:
+    (project / "deploy").mkdir()
+    (project / "deploy/server.pem").write_text("-----BEGIN\n")
+    answers = {await find(search, project, pattern) for pattern in ("PASSWORD=n", "PASSWORD=m", "^PASS", "-----BEGIN")}
+    assert answers == {"No matches.\n[not searched, as they may hold secrets: .env, deploy/server.pem]"}
+
+
+async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None:
+    outputs = OutputFolder(project / "out")
+    path, handle = outputs.create_foreign("web")
+    os.write(handle, b"obey needle\n")
+    os.close(handle)
+    search = Search(Guard(Path("/no-home")), RIPGREP, outputs)
+    for arguments in ({"path": "."}, {"path": "out"}, {"path": str(path)}):
+        found = await search.search_files.run({"pattern": "obey", **arguments}, context(project))
+        assert found.source == f"kept output {path.name}"
+    assert not (await search.search_files.run({"pattern": "def needle"}, context(project))).source
+    read = await Files(Seen(), outputs).read_file.run({"path": str(path)}, context(project))
+    assert read.source == f"kept output {path.name}"
+    assert not (await Files(Seen(), outputs).read_file.run({"path": "src/a.py"}, context(project))).source
+
+
 async def test_our_own_home_is_not_searched(project: Path) -> None:
     text = await find(Search(Guard(project / "src")), project, "needle")
     assert "src/a.py\n" not in text
-    assert "may hold secrets are not shown: .env, src/a.py, src/build/b.ts" in text
+    assert "as they may hold secrets: .env, src/a.py, src/build/b.ts, src/sub/.gitignore, src/sub/c.py]" in text
 
 
 async def test_wrong_patterns_and_places_are_told(search: Search, project: Path) -> None:

@@ -87,8 +87,8 @@ def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
     seen = Seen()
     output = OutputFolder(needs.outputs)
-    files = Files(seen)
-    search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment))
+    files = Files(seen, output)
+    search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment), output)
     around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
     terminal = Terminal(output, needs.environment, around)
     yield terminal.terminal
@@ -105,6 +105,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
         yield Memory(needs.recall).session_search
     yield PythonRunner(output, around, offered).run_python
     yield terminal.processes.process
+    yield terminal.processes.process_write
     yield from needs.extra
 
 

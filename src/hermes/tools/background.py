@@ -1,9 +1,13 @@
-"""`process`: looks after commands that run in the background until they end, are killed, or the session ends."""
+"""`process` and `process_write`: commands that run in the background until they end, are killed, or the session ends.
+
+Looking after them changes nothing; typing into one does whatever it makes of that, so it is an effect of its own.
+"""
 
 import asyncio
 import contextlib
 import itertools
 import os
+import re
 import time
 from collections.abc import Awaitable
 from pathlib import Path
@@ -13,6 +17,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.tools.commands import Commands, Running
 from hermes.tools.escapes import clean
@@ -24,6 +29,8 @@ _GRACE = 0.5
 _AT_ONCE = 16
 _KEPT = 20_000
 """Bytes of output between two looks that are shown; of more, the latest. All of it goes to a file."""
+_LINE = 4_000
+"""Characters of a line that can be typed before it ends: a line is judged as a whole."""
 _FIRST = 0.2
 """Seconds to see whether a command fails at once."""
 
@@ -37,6 +44,8 @@ class Background:
         self.began = time.monotonic()
         self.code: int | None = None
         self.notes: list[str] = []
+        self.typed = ""
+        """The line that was begun and has not ended."""
         self.ended = asyncio.Event()
         self.news = asyncio.Event()
         self._capture = capture
@@ -101,7 +110,7 @@ class Processes:
         if len(alive) >= _AT_ONCE:
             raise ToolFailed(f"{_AT_ONCE} processes run already.", hint=f"Kill one first: {', '.join(alive)}.")
         running = await self._commands.begin(command, folder, context, takes_input=True)
-        entry = Background(f"p{next(self._numbers)}", running, self._output.capture("process"))
+        entry = Background(f"p{next(self._numbers)}", running, self._output.capture("process", running.source))
         self._all[entry.id] = entry
         self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))
         await _until(entry.ended.wait(), _FIRST)
@@ -110,14 +119,12 @@ class Processes:
     @tool("process", effect="read")
     async def process(
         self,
-        context: ToolContext,
-        action: Literal["poll", "wait", "write", "kill", "list"],
+        action: Literal["poll", "wait", "kill", "list"],
         id: Annotated[str, Meta(description="As `terminal` returned it, such as p1.")] = "",  # noqa: A002 - the model's
-        text: Annotated[str, Meta(description="For write: sent as input; end a line with a newline.")] = "",
         timeout: Annotated[int, Meta(ge=1, le=600, description="For wait: seconds.")] = 60,  # noqa: ASYNC109
     ) -> ToolResult:
         """Looks after commands started with terminal(background=true). poll: output since the last look; wait: the
-        same, when it has ended or time is up; write: sends input; kill: ends it and all it started; list: all."""
+        same, when it has ended or time is up; kill: ends it and all it started; list: all."""
         if action == "list":
             return ToolResult(
                 text="\n".join(map(_line, self._all.values())) or "Nothing was started in the background."
@@ -125,11 +132,31 @@ class Processes:
         entry = self._find(id)
         if action == "wait":
             await _until(entry.ended.wait(), timeout)
-        elif action == "write":
-            await self._write(entry, text, context)
         elif action == "kill":
             await self._end(entry)
         return _report(entry)
+
+    @tool("process_write", effect="other")
+    async def process_write(
+        self,
+        context: ToolContext,
+        id: str,  # noqa: A002 - the model's
+        text: Annotated[str, Meta(min_length=1, description="End a line with a newline.")],
+    ) -> ToolResult:
+        """Sends input to a command started with terminal(background=true); returns what it says to that."""
+        entry = self._find(id)
+        await self._write(entry, text, context)
+        return _report(entry)
+
+    def typed(self, handle: str) -> str:
+        """What was typed into a process of a line that has not ended yet; a backslash at its end does not end it."""
+        entry = self._all.get(handle)
+        return entry.typed if entry else ""
+
+    def about(self, handle: str) -> tuple[Reach, str]:
+        """How far a process reaches, and the command it was started with; nothing is known of one that is not there."""
+        entry = self._all.get(handle)
+        return (entry.running.fence.reach, entry.running.command) if entry else ("workspace", "")
 
     async def close(self) -> None:
         """Ends everything."""
@@ -158,6 +185,10 @@ class Processes:
             )
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
+        typed = _unfinished(entry.typed + text)
+        if len(typed) > _LINE:
+            raise ToolFailed(f"A line can't be longer than {_LINE:,} characters.", hint="Nothing was sent.")
+        entry.typed = typed
         entry.news.clear()
         data = text.encode(errors="replace")
         while data:
@@ -169,6 +200,12 @@ class Processes:
             except OSError as error:
                 raise ToolFailed(f"{entry.id} takes no input any more: {error.strerror}.") from error
         await _until(entry.news.wait(), _FIRST)
+
+
+def _unfinished(text: str) -> str:
+    """What follows the last line that has ended."""
+    ends = [found.end() for found in re.finditer(r"(?<!\\)(?:\\\\)*\n", text)]
+    return text[ends[-1] :] if ends else text
 
 
 async def _until(event: Awaitable[object], seconds: float) -> bool:
@@ -194,4 +231,4 @@ def _report(entry: Background) -> ToolResult:
     text = entry.unseen()
     ok = not (entry.ended.is_set() and entry.code not in (0, None))
     body = text if not text or text.endswith("\n") else f"{text}\n"
-    return ToolResult(text=f"{body}[{entry.id} {entry.state()}]", ok=ok)
+    return ToolResult(text=f"{body}[{entry.id} {entry.state()}]", ok=ok, source=entry.running.source)

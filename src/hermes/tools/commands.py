@@ -18,6 +18,7 @@ from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.temporary import TemporaryFolder
 from hermes.tools.warden import Warden
 
+NETWORK = "network"
 _MAX_COMMAND = 100_000
 _ATTEMPTS = 5
 _SHELLS = (Path("/bin/bash"), Path("/usr/bin/bash"), Path("/usr/local/bin/bash"), Path("/bin/sh"))
@@ -47,6 +48,11 @@ class Running(msgspec.Struct, frozen=True):
     @property
     def confined(self) -> bool:
         return self.protection is not None
+
+    @property
+    def source(self) -> str:
+        """Whose words its output may hold: with the network, anybody's."""
+        return "" if self.fence.reach == "workspace" else NETWORK
 
 
 class Commands:

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult
 from hermes.tools.batch import FileChange, write_all
 from hermes.tools.content import (
     UNCHANGED,
@@ -24,6 +25,7 @@ from hermes.tools.content import (
 from hermes.tools.diff import edit_diff
 from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import spelled_out
+from hermes.tools.output import OutputFolder
 from hermes.tools.reading import MAX_LINES, read_window
 from hermes.tools.seen import Seen, Stamp
 from hermes.tools.tool import judged, tool
@@ -33,8 +35,9 @@ from hermes.tools.writing import replace_file
 class Files:
     """The file tools of one session."""
 
-    def __init__(self, seen: Seen | None = None) -> None:
+    def __init__(self, seen: Seen | None = None, outputs: OutputFolder | None = None) -> None:
         self._seen = Seen() if seen is None else seen
+        self._outputs = outputs
 
     @tool("read_file", effect="read", paths=("path",))
     def read_file(
@@ -43,7 +46,7 @@ class Files:
         path: Annotated[str, Meta(description="Absolute, or relative to the working directory.")],
         offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
         limit: Annotated[int, Meta(ge=1, le=MAX_LINES, description="Number of lines.")] = MAX_LINES,
-    ) -> str:
+    ) -> ToolResult:
         """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
         range shown; the rest is the text itself."""
         file = judged(path, context)
@@ -53,7 +56,7 @@ class Files:
             raise unreadable(path, file, error) from error
         self._seen.note(file, window.stamp)
         if not window.text:
-            return f"[{path}: empty file]"
+            return ToolResult(text=f"[{path}: empty file]")
         text = spelled_out(window.text)
         header = f"[{path}: lines {window.first}-{window.last} of {window.total}{_remarks(window.text)}]"
         more = window.total - window.last
@@ -61,7 +64,9 @@ class Files:
         if more:
             notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
         footer = f"[{'; '.join(notes)}]" if notes else ""
-        return f"{header}\n{text}{'' if text.endswith(chr(10)) or not footer else chr(10)}{footer}"
+        ended = "" if text.endswith("\n") or not footer else "\n"
+        source = self._outputs.source_of(file) if self._outputs else ""
+        return ToolResult(text=f"{header}\n{text}{ended}{footer}", source=source)
 
     @tool("write_file", effect="files", paths=("path",))
     def write_file(self, context: ToolContext, path: str, content: str) -> str:

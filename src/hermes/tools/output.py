@@ -1,10 +1,11 @@
 """Output that is too long for a model: its beginning and end are shown, and all is kept in a file.
 
-Memory stays bounded however much comes; so do the files: their size, their number and their age.
+The name of a file with the words of others says so, as whoever reads it must be told. Memory stays bounded however much comes; so do the files: their size, their number and their age.
 """
 
 import contextlib
 import os
+import re
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _HEAD = 10_000
 _TAIL = LIMIT - _HEAD
 _KEPT = 64 * 1024 * 1024
 """Bytes of one output that are kept in a file."""
+_FOREIGN = re.compile(r"[a-z_]+-from-[0-9a-f]{12}(\.|$)")
 _FILES = 50
 _AGE = 7 * 24 * 3600.0
 
@@ -26,9 +28,22 @@ class OutputFolder:
     def __init__(self, folder: Path) -> None:
         self.path = folder
 
-    def capture(self, name: str) -> "Capture":
-        """Collects one output; `name` says whose."""
-        return Capture(self, name)
+    def capture(self, name: str, source: str = "") -> "Capture":
+        """Collects one output; `name` says whose, `source` whether the words may be those of others."""
+        return Capture(self, f"{name}-from" if source else name)
+
+    def source_of(self, path: Path) -> str:
+        """Whose words a kept file may hold; empty for the user's own, and for files elsewhere."""
+        is_foreign = path.parent == Path(os.path.realpath(self.path)) and _FOREIGN.match(path.name)
+        return f"kept output {path.name}" if is_foreign else ""
+
+    def mentions(self, command: str) -> str:
+        """Whose words a command may show that names such a file, or all of them."""
+        return "kept outputs" if str(self.path) in command or _FOREIGN.search(command) else ""
+
+    def create_foreign(self, name: str) -> tuple[Path, int]:
+        """A new file for the words of others."""
+        return self.create(f"{name}-from")
 
     def create(self, name: str) -> tuple[Path, int]:
         """A new file, open for writing. The oldest ones make place for it."""

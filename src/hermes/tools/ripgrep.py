@@ -77,7 +77,27 @@ def ripgrep_matches(program: Path, pattern: str, scope: Scope, halt: Halt) -> It
         raise NotSearched
 
 
+def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
+    """The files below a folder that would be searched. Raises NotSearched if ripgrep can't tell."""
+    fits = GlobFilter(scope.glob).fits if scope.glob else None
+    command = [*_program(program, scope), "--files", "--", "./"]
+    with subprocess.Popen(
+        command, cwd=scope.top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        halt.on_stop(process.kill)
+        out = process.stdout.read() if process.stdout else b""
+    if process.returncode not in (0, 1) and not out and not halt.stopped:
+        raise NotSearched
+    names = (os.fsdecode(name).removeprefix("./") for name in out.split(b"\0") if name)
+    return [name for name in names if fits is None or fits(name)]
+
+
 def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
+    where = "./" if scope.top.is_dir() else str(scope.top)
+    return [*_program(program, scope), f"--regexp={pattern}", "--", where]
+
+
+def _program(program: Path, scope: Scope) -> list[str]:
     command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
     if scope.glob and "/" not in scope.glob:  # a --glob of its own would bring back what is ignored
         command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
@@ -85,8 +105,7 @@ def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
         command += ["--no-require-git", "--no-ignore-parent"]
     if scope.ignore_case:
         command.append("--ignore-case")
-    where = "./" if scope.top.is_dir() else str(scope.top)
-    return [*command, f"--regexp={pattern}", "--", where]
+    return command
 
 
 def _parse(stream: IO[bytes] | None, scope: Scope) -> Iterator[Match]:

@@ -78,7 +78,7 @@ class _Run:
         self._context = context
         self._tools = tools
         self._dialogue = dialogue
-        self._capture = output.capture("run_python")
+        self._capture = output.capture("run_python", "whatever it called")
         self._live = Live(context.show)
         self._calls = 0
         self._sources: dict[str, None] = {}
@@ -200,4 +200,4 @@ def _unfenced(text: str) -> tuple[str, str]:
     fenced = re.fullmatch(_FENCE, text)
     if not fenced:
         return text, ""
-    return re.sub(_ESCAPED_TAG, "<", fenced[2]).replace("<\\/untrusted", "</untrusted"), fenced[1]
+    return re.sub(_ESCAPED_TAG, "<", fenced[2]), fenced[1]

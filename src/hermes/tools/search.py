@@ -3,6 +3,7 @@ the answer looks the same."""
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -13,12 +14,17 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult
 from hermes.tools.content import unreadable
 from hermes.tools.escapes import clean
-from hermes.tools.ripgrep import Match, NotSearched, ripgrep_matches
+from hermes.tools.output import OutputFolder
+from hermes.tools.ripgrep import Match, NotSearched, ripgrep_files, ripgrep_matches
 from hermes.tools.sensitive import Guard
 from hermes.tools.tool import judged, tool
 from hermes.tools.walk import MAX_DEPTH, GlobFilter, Halt, Walk
+from hermes.tools.withheld import Withheld
+
+log = logging.getLogger("hermes.tools")
 
 _ENTRIES = 500
 _COUNTED = 20_000
@@ -44,11 +50,13 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """The search tools. What `guard` calls secret is not shown; `ripgrep` is the program to use, if there is one."""
+    """The search tools. What `guard` calls secret is not searched; `ripgrep` is the program to use, if there is one;
+    `outputs` knows which files hold the words of others."""
 
-    def __init__(self, guard: Guard, ripgrep: Path | None = None) -> None:
+    def __init__(self, guard: Guard, ripgrep: Path | None = None, outputs: OutputFolder | None = None) -> None:
         self._guard = guard
         self._ripgrep = ripgrep
+        self._outputs = outputs
 
     @tool("list_files", effect="read", paths=("path",))
     async def list_files(
@@ -78,7 +86,7 @@ class Search:
         path: Annotated[str, Meta(description="File or directory.")] = ".",
         glob: Annotated[str, Meta(description="Only files that fit, e.g. *.py")] = "",
         ignore_case: bool = False,
-    ) -> str:
+    ) -> ToolResult:
         """Searches the contents of files line by line, without what .gitignore excludes. Shows line numbers by file."""
         top = judged(path, context)
         if not top.exists():
@@ -91,18 +99,39 @@ class Search:
             _glob(glob)
         query = Query(compiled, top, glob, ignore_case)
 
-        def look(halt: Halt) -> str:
+        def look(halt: Halt) -> ToolResult:
+            withheld = Withheld(self._guard, top)
+            note = withheld.note(self._files(query, halt)) if top.is_dir() else ""
             with contextlib.closing(self._matches(query, halt)) as matches:
-                return _report(path, query, matches, self._guard)
+                open_ones = (match for match in matches if not (top.is_dir() and withheld.holds(match.relative)))
+                found = _gathered(open_ones, query.pattern)
+            text = "\n".join(filter(None, [*(list(_report(path, query, found)) or ["No matches."]), note]))
+            return ToolResult(text=text, source=self._source(query, found))
 
         return await _stoppable(look)
+
+    def _files(self, query: Query, halt: Halt) -> list[str]:
+        """The files below a folder that a search looks into."""
+        if self._ripgrep is not None:
+            with contextlib.suppress(NotSearched, OSError):  # then our own walk tells
+                return ripgrep_files(self._ripgrep, query, halt)
+        fits = _glob(query.glob).fits if query.glob else None
+        entries = (one for one in Walk(query.top, halt).entries() if not one.is_folder and not one.is_link)
+        return [one.relative for one in entries if fits is None or fits(one.relative)]
+
+    def _source(self, query: Query, found: "Found") -> str:
+        """Whose words the matches may be, if any of them are not the user's."""
+        if self._outputs is None:
+            return ""
+        files = [query.top / file for file in found.files] if query.top.is_dir() else [query.top]
+        return next(filter(None, map(self._outputs.source_of, files)), "")
 
     def _matches(self, query: Query, halt: Halt) -> Generator[Match, None, None]:
         if self._ripgrep is not None:
             try:
                 yield from ripgrep_matches(self._ripgrep, query.pattern.pattern, query, halt)
-            except (NotSearched, OSError):
-                pass
+            except (NotSearched, OSError) as error:
+                log.debug("searched without ripgrep: %s", error)  # it knows fewer kinds of patterns
             else:
                 return
         yield from python_matches(query, halt)
@@ -136,35 +165,41 @@ def _file_matches(path: Path, relative: str, pattern: re.Pattern[str]) -> Iterat
             yield Match(relative, number, line.removesuffix("\r"))
 
 
-def _report(path: str, query: Query, matches: Iterator[Match], guard: Guard) -> str:
-    """Matches by file, capped; what is left out is counted."""
-    lines: list[str] = []
+class Found(msgspec.Struct, frozen=True):
+    """Matches by file, as they are shown, and how many more there are."""
+
+    files: dict[str, list[str]]
+    more: int
+    in_files: int
+
+
+def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> Found:
+    """Takes matches in until there are enough; the rest is counted."""
+    files: dict[str, list[str]] = {}
     size = shown = more = 0
-    file, files, withheld = "", set[str](), set[str]()
-    is_folder = query.top.is_dir()
+    others = set[str]()
     for match in matches:
-        if is_folder and match.relative != file and guard.secret([query.top / match.relative]):
-            withheld.add(match.relative)
+        if shown < _MATCHES and size < _BYTES:
+            line = f"{match.line}: {_excerpt(match.text, pattern)}"
+            files.setdefault(match.relative, []).append(line)
+            size += len(line) + 1
+            shown += 1
             continue
-        if shown >= _MATCHES or size >= _BYTES:
-            more += 1
-            files.add(match.relative)
-            if more >= _COUNTED:
-                break
-            continue
-        if match.relative != file:
-            file = match.relative
-            lines.append(_place(path, file, is_folder=is_folder))
-        lines.append(f"{match.line}: {_excerpt(match.text, query.pattern)}")
-        size += len(lines[-1]) + 1
-        shown += 1
-    if more:
-        count = f"{more:,}{'+' if more >= _COUNTED else ''} more matches in {len(files):,} files"
-        lines.append(f"[{count}; narrow the pattern, path or glob]")
-    if withheld:
-        names = ", ".join(sorted(withheld)[:5])
-        lines.append(f"[matches in files that may hold secrets are not shown: {names}]")
-    return "\n".join(lines) or "No matches."
+        more += 1
+        others.add(match.relative)
+        if more >= _COUNTED:
+            break
+    return Found(files, more, len(others))
+
+
+def _report(path: str, query: Query, found: Found) -> Iterator[str]:
+    is_folder = query.top.is_dir()
+    for file, lines in found.files.items():
+        yield _place(path, file, is_folder=is_folder)
+        yield from lines
+    if found.more:
+        count = f"{found.more:,}{'+' if found.more >= _COUNTED else ''} more matches in {found.in_files:,} files"
+        yield f"[{count}; narrow the pattern, path or glob]"
 
 
 def _place(path: str, relative: str, *, is_folder: bool) -> str:

@@ -68,7 +68,9 @@ class Terminal:
         context: ToolContext,
         command: Annotated[str, Meta(min_length=1)],
         timeout: Annotated[int, Meta(ge=1, le=600, description="Seconds.")] = 120,  # noqa: ASYNC109 - the model's
-        background: Annotated[bool, Meta(description="Return at once; go on with the tool `process`.")] = False,
+        background: Annotated[
+            bool, Meta(description="Return at once; go on with `process` and `process_write`.")
+        ] = False,
         reach: Annotated[
             Reach, Meta(description="More than workspace only if the sandbox was in the way.")
         ] = "workspace",
@@ -81,9 +83,10 @@ class Terminal:
         folder = self.folder(context.cwd)
         if background:
             return await self.processes.begin(command, folder, context)
-        capture = self._output.capture("terminal")
         live = Live(context.show)
         running = await self._commands.begin(command, folder, context)
+        source = running.source or self._output.mentions(command)
+        capture = self._output.capture("terminal", source)
         job = running.job
 
         def take(chunk: bytes) -> None:
@@ -111,7 +114,7 @@ class Terminal:
             notes.append(f"now in {self.folder(context.cwd)}")
         text = capture.text()
         hint = self._hint(running, text) if code != 0 else ""
-        return ToolResult(text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0)
+        return ToolResult(text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source)
 
     def _own(self, session: str) -> None:
         """A terminal has one folder, so it serves one session."""

@@ -196,6 +196,9 @@ class Machine:
     async def process_tool(self, action: str, id: str = "", **more: object) -> ToolResult:  # noqa: A002 - the tool's
         return await self.terminal.processes.process.run({"action": action, "id": id, **more}, self.context())
 
+    async def type_in(self, id: str, text: str) -> ToolResult:  # noqa: A002 - the tool's
+        return await self.terminal.processes.process_write.run({"id": id, "text": text}, self.context())
+
     async def prove(self) -> None:
         """Harmless probes: nothing destructive is run in a sandbox that does not hold."""
         probes = f"touch {self.outside}/probe; cat {self.home}/.ssh/id_ed25519; kill -0 {self.process.pid}; true"

@@ -21,11 +21,11 @@ async def test_a_command_runs_on_while_others_run(machine: Machine) -> None:
     handle, text = await begin(machine, "read line; echo got $line; read line")
     assert f"[{handle} runs, for " in text
     assert (await machine.run("echo beside")).text == "beside\n[exit code 0]"
-    written = await machine.process_tool("write", handle, text="hello\n")
+    written = await machine.type_in(handle, "hello\n")
     waited = written.text if "got hello" in written.text else (await machine.process_tool("poll", handle)).text
     assert waited.startswith("got hello\n")
     assert "got" not in (await machine.process_tool("poll", handle)).text, "output is shown once"
-    await machine.process_tool("write", handle, text="\n")
+    await machine.type_in(handle, "\n")
     assert (await machine.process_tool("wait", handle)).text == f"[{handle} ended with exit code 0]"
 
 
@@ -62,7 +62,7 @@ async def test_everything_ends_with_the_session(machine: Machine) -> None:
 
 async def test_a_flood_is_capped_and_kept(machine: Machine) -> None:
     handle, _ = await begin(machine, "read line; seq 1 50000")
-    await machine.process_tool("write", handle, text="\n")
+    await machine.type_in(handle, "\n")
     text = (await machine.process_tool("wait", handle)).text
     assert len(text) < 21_000
     assert text.endswith(f"50000\n[{handle} ended with exit code 0]") or text == f"[{handle} ended with exit code 0]"
@@ -89,14 +89,16 @@ async def test_what_runs_outside_the_sandbox_takes_no_input(machine: Machine) ->
     text = (await machine.run("cat", reach="machine", background=True)).text
     assert "[p1 runs" in text
     with pytest.raises(ToolFailed, match="outside the sandbox"):
-        await machine.process_tool("write", "p1", text="rm\n")
+        await machine.type_in("p1", "rm\n")
     assert not isinstance(machine.sandbox, NoSandbox)
 
 
-@pytest.mark.parametrize(("action", "handle"), [("poll", "p9"), ("kill", ""), ("write", "../p1")])
+@pytest.mark.parametrize(("action", "handle"), [("poll", "p9"), ("kill", ""), ("wait", "../p1")])
 async def test_a_process_that_does_not_exist_is_told(machine: Machine, action: str, handle: str) -> None:
     with pytest.raises(ToolFailed, match="There is no process"):
         await machine.process_tool(action, handle)
+    with pytest.raises(ToolFailed, match="There is no process"):
+        await machine.type_in(handle, "x")
 
 
 async def test_there_is_a_most(machine: Machine) -> None:
@@ -110,4 +112,50 @@ async def test_a_process_that_ended_takes_no_input(machine: Machine) -> None:
     handle, _ = await begin(machine, "true")
     await machine.process_tool("wait", handle)
     with pytest.raises(ToolFailed, match="has ended"):
-        await machine.process_tool("write", handle, text="x")
+        await machine.type_in(handle, "x")
+
+
+async def test_typing_is_an_effect_and_looking_is_not(machine: Machine) -> None:
+    processes = machine.terminal.processes
+    assert (processes.process.effect, processes.process_write.effect) == ("read", "other")
+    with pytest.raises(ToolFailed, match="action"):
+        await machine.process_tool("write", "p1", text="x")
+
+
+async def test_a_line_typed_in_pieces_is_known_until_it_ends(machine: Machine) -> None:
+    processes = machine.terminal.processes
+    handle, _ = await begin(machine, "cat")
+    assert processes.about(handle) == ("workspace", "cat")
+    for text, unfinished in (
+        ("rm ", "rm "),
+        ("-rf", "rm -rf"),
+        (" x\nls", "ls"),
+        (" \\\n", "ls \\\n"),
+        ("a\\\\\n", ""),
+    ):
+        await machine.type_in(handle, text)
+        assert processes.typed(handle) == unfinished
+    await machine.type_in(handle, "x" * 4000)
+    with pytest.raises(ToolFailed, match="can't be longer"):
+        await machine.type_in(handle, "y")
+    assert processes.typed(handle) == "x" * 4000
+
+
+async def test_nothing_is_known_of_a_process_that_is_not_there(machine: Machine) -> None:
+    assert machine.terminal.processes.typed("p9") == ""
+    assert machine.terminal.processes.about("p9") == ("workspace", "")
+
+
+async def test_what_a_command_with_the_network_says_may_be_anybodys_words(machine: Machine) -> None:
+    assert (await machine.run("echo hi", reach="network")).source == "network"
+    assert not (await machine.run("echo hi")).source
+    await machine.run("cat", reach="network", background=True)
+    assert machine.terminal.processes.about("p1") == ("network", "cat")
+    assert (await machine.process_tool("poll", "p1")).source == "network"
+
+
+async def test_long_output_from_the_network_stays_marked_in_its_file(machine: Machine) -> None:
+    text = (await machine.run("seq 1 20000", reach="network")).text
+    (kept,) = (machine.root / "outputs").iterdir()
+    assert str(kept) in text
+    assert (await machine.run(f"tail -n 1 {kept}")).source == "kept outputs"

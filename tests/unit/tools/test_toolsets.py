@@ -48,7 +48,7 @@ def needs(choice: Choice = Choice(), extra: tuple[Tool, ...] = ()) -> Needs:  # 
 
 FOREIGN = tuple(Foreign(name) for name in ("web_fetch", "browser_click", "mcp.git.log", "delegate", "dice"))
 BASIC = ["terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo"]
-MORE = ["apply_patch", "view_image", "ask_user", "session_search", "run_python", "process"]
+MORE = ["apply_patch", "view_image", "ask_user", "session_search", "run_python", "process", "process_write"]
 
 
 def offered(surface: str, **more: tuple[str, ...]) -> list[str]:

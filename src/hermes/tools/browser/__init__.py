@@ -177,7 +177,7 @@ class BrowserTools:
         return ToolResult(text="\n".join(lines), source=sight.url)
 
     def _keep(self, data: bytes, suffix: str) -> Path:
-        path, handle = self._folder.create("browser")
+        path, handle = self._folder.create_foreign("browser")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         return path.rename(path.with_suffix(suffix))

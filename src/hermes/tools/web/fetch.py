@@ -86,7 +86,7 @@ class PageReader:
         return ToolResult(text=f"{what} It is kept in {path}.{hint}", ok=answer.status < 400, source=source)
 
     def _keep(self, data: bytes, suffix: str) -> Path:
-        path, handle = self._folder.create("web")
+        path, handle = self._folder.create_foreign("web")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         return path.rename(path.with_suffix(suffix))
