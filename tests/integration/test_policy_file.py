@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested
 from hermes.tools import default_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
@@ -146,3 +147,112 @@ def test_a_link_swapped_after_the_question_changes_the_binding(home: Path, tmp_p
     (folder / "real").write_text("bb")
     changed = judge.judge(write_file, arguments, folder)
     assert len({before.binding, linked.binding, changed.binding}) == 3
+
+
+LOSSES = ["", "\n", "# all gone\n", "null\n", "forbid:\n", "forbid: []\nask: null\n", "allow:\n  - {program: docker}\n"]
+
+
+@pytest.mark.parametrize("text", [*LOSSES, None])
+def test_rules_that_vanish_hold_until_the_user_says_so(home: Path, tmp_path: Path, text: str | None) -> None:
+    path = write(home, RULES)
+    assert verdicts(policy(home), tmp_path)[0] == "forbid"
+    if text is None:
+        path.unlink()
+    else:
+        write(home, text)
+    judge = policy(home)
+    assert verdicts(judge, tmp_path) == ["forbid", "ask", "ask", "allow"]
+    assert "hermes policy accept" in judge.warning
+    before = path.read_text() if path.exists() else None
+    judge.remember(ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="", shape="terminal x"))
+    assert (path.read_text() if path.exists() else None) == before
+    RuleFile(home).accept()
+    assert (judge.warning, policy(home).warning) == ("", "")
+    assert judge.check("docker ps", tmp_path).verdict != "forbid"
+
+
+def test_a_rule_less_among_others_is_an_edit(home: Path, tmp_path: Path) -> None:
+    write(home, "forbid:\n  - {program: docker}\n  - {program: make}\n")
+    assert policy(home).check("make", tmp_path).verdict == "forbid"
+    write(home, "forbid:\n  - {program: docker}\n")
+    judge = policy(home)
+    assert (judge.check("make", tmp_path).verdict, judge.warning) == ("allow", "")
+
+
+def test_an_empty_file_that_never_had_rules_is_no_problem(home: Path) -> None:
+    write(home, "")
+    assert policy(home).warning == ""
+
+
+def test_a_broken_file_is_not_accepted(home: Path) -> None:
+    write(home, RULES)
+    assert policy(home).warning == ""
+    write(home, "allow: [")
+    with pytest.raises(SettingsError):
+        RuleFile(home).accept()
+    assert policy(home).warning
+
+
+@pytest.mark.parametrize(
+    "text", ["---\nallow: []\n---\n" + RULES, RULES + "---\n", RULES + "...\nallow: []\n", "--- {}\n---\n"]
+)
+def test_several_documents_are_refused(home: Path, text: str) -> None:
+    write(home, text)
+    assert "another document" in policy(home).warning
+
+
+def test_one_document_may_be_marked(home: Path, tmp_path: Path) -> None:
+    write(home, "# mine\n---\n" + RULES)
+    assert verdicts(policy(home), tmp_path) == ["forbid", "allow", "allow", "allow"]
+
+
+@pytest.mark.parametrize("rule", ["{path: %s}", "{tool: write_file}", "{tool: read_file}"])
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", ".env", "AGENTS.md", ".vscode/tasks.json"])
+def test_an_allowance_lifts_no_protection_it_does_not_name(home: Path, tmp_path: Path, rule: str, name: str) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    tools = default_tools(home / "out", environment={}, hermes_home=home)
+    write(home, f"allow:\n  - {rule % folder if '%' in rule else rule}\n")
+    judge = policy(home)
+    written = judge.judge(tools["write_file"], {"path": name, "content": "x"}, folder)
+    assert (written.verdict, written.memorable) == ("ask", False)
+    if name == ".env":
+        assert judge.judge(tools["read_file"], {"path": name}, folder).verdict == "ask"
+    write(home, f"allow:\n  - {{path: {folder / name}}}\n")
+    assert policy(home).judge(tools["write_file"], {"path": name, "content": "x"}, folder).verdict == "allow"
+
+
+def test_no_rule_opens_what_hermes_keeps(home: Path, tmp_path: Path) -> None:
+    tools = default_tools(home / "out", environment={}, hermes_home=home)
+    write(home, f"allow:\n  - {{path: {home / 'policy.yaml'}}}\n  - {{tool: write_file}}\n  - {{path: {home}}}\n")
+    decision = policy(home).judge(tools["write_file"], {"path": str(home / "policy.yaml"), "content": "x"}, tmp_path)
+    assert (decision.verdict, decision.memorable) == ("ask", False)
+
+
+def test_an_allowance_for_a_program_covers_no_secrets(home: Path, tmp_path: Path) -> None:
+    write(home, "allow:\n  - {program: cat}\n  - {program: cp}\n  - {path: ~/archive}\n")
+    judge = policy(home)
+    assert [judge.check(one, tmp_path).verdict for one in ("cat .env", "cp x .git/hooks/pre-push", "cat a")] == [
+        "ask",
+        "ask",
+        "allow",
+    ]
+
+
+def test_an_allowance_may_open_a_folder_elsewhere(home: Path, tmp_path: Path) -> None:
+    tools = default_tools(home / "out", environment={}, hermes_home=home)
+    write(home, f"allow:\n  - {{path: {tmp_path / 'archive'}}}\n")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    arguments = {"path": str(tmp_path / "archive" / "a.txt"), "content": "x"}
+    assert policy(home).judge(tools["write_file"], arguments, folder).verdict == "allow"
+
+
+def test_the_environment_belongs_to_what_was_approved(home: Path, tmp_path: Path) -> None:
+    def bound(environment: dict[str, str]) -> str:
+        judge = ApprovalPolicy("ask", Circumstances(home, home.parent, sandboxed=True, environment=environment))
+        return judge.check("git push", tmp_path).binding
+
+    assert bound({"PATH": "/bin"}) == bound({"PATH": "/bin", "COLUMNS": "80"})
+    assert bound({"PATH": "/bin"}) != bound({"PATH": "/tmp/x:/bin"})
+    assert bound({}) != bound({"GIT_SSH_COMMAND": "x"})

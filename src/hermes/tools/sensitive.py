@@ -9,13 +9,18 @@ import msgspec
 # Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
 _PRIVATE_NAMES = r"""(?ix) ^(
         \.env(\..+)? | \.envrc | .*\.env
-      | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | .*\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|gpg)
+      | id_(rsa|dsa|ecdsa|ed25519)([._-].*)? | .*\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|gpg|keytab|age|p8)
+      | (.*[._-])?(deploy|ssh|private|signing|host|encryption)[._-]?keys?(\.(txt|json|bak|old|enc))?
+      | ((.*[._-])?(access|auth|api|refresh|bearer|bot)[._-])?tokens?(\.(txt|json|ya?ml|toml|ini|cfg|conf|enc))?
+      | rclone\.conf | wg[\w-]*\.conf | .*\.tfvars(\.json)? | \.flaskenv | \.dockercfg | \.mylogin\.cnf
+      | master\.key | appsettings\.(production|staging)\.json
       | \.?(netrc|npmrc|pypirc|pgpass|htpasswd|my\.cnf|git-credentials|vault-token|boto|s3cfg)
-      | .*credentials?(\.(json|db|toml|ya?ml|ini|txt))? | (client_)?secrets?(\.(json|toml|ya?ml|ini|txt))?
+      | .*credentials?(\.(json|db|toml|ya?ml|ini|txt|cfg|conf|enc|csv|xml|bak|old|(tfrc|ya?ml)\.(json|enc)))?
+      | (client_)?secrets?(\.(json|toml|ya?ml|ini|txt))?
       | service[-_]account.*\.json | (auth|token)s?\.json | \.?.*_history | (g?shadow|sudoers)-?
       | .*\.tfstate(\.backup)? | environ | cookies(\.sqlite)? | login\ data | logins\.json | key[34]\.db | wallet\.dat
     )$"""
-_HARMLESS_NAMES = r"(?i)^\.env\.(example|sample|template|dist|defaults?)$"
+_HARMLESS_NAMES = r"(?i)^(\.env\.(example|sample|template|dist|defaults?)|.*\.pub)$"
 _PRIVATE_FOLDERS = frozenset(
     (
         ".ssh",
@@ -31,6 +36,10 @@ _PRIVATE_FOLDERS = frozenset(
         "keyrings",
     )
 )
+_PRIVATE_PLACES = tuple(
+    Path(folder)
+    for folder in ("/run/secrets", "/var/run/secrets", "/etc/ssl/private", "/etc/wireguard", "/etc/sudoers.d")
+)
 _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 """Folders that hold secrets only within `.config`."""
 
@@ -41,14 +50,19 @@ _CARRYING_NAMES = r"""(?ix) ^(
       | \.gdbinit
       | \.(lldbinit|curlrc|wgetrc|screenrc|netrc|Rprofile|ideavimrc|nanorc|exrc|psqlrc|hgrc|forward)
       | crontab | authorized_keys\d? | sitecustomize\.py | usercustomize\.py | .*\.pth | ld\.so\.preload
-      | \.lefthook.* | rc\.local
+      | \.?lefthook.* | rc\.local | \.?mise(\..*)?\.toml | \.(tool-versions|bazelrc|nvimrc|lvimrc|dir-locals\.el)
+      | (AGENTS|CLAUDE|GEMINI|HERMES)(\.(local|override))?\.md | \.(hermes|cursorrules|windsurfrules|clinerules)(\.md)?
+      | copilot-instructions\.md | \.aider\.conf\.yml
     )$"""
 _CARRYING_FOLDERS = frozenset(
     (
         *(".ssh", ".gnupg", "autostart", "LaunchAgents", "LaunchDaemons", "systemd", "fish", ".hermes", ".hooks"),
         *(".vscode", ".idea", ".husky", ".claude", ".codex", ".cursor", ".gemini", ".devcontainer", ".githooks"),
+        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise"),
     )
 )
+_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
+"""What runs instead of the program somebody names."""
 
 _SYSTEM = tuple(
     Path(folder) for folder in ("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/proc", "/sys", "/dev")
@@ -73,24 +87,36 @@ _BUILD_NAMES = r"""(?ix) ^(
     )$"""
 _OPEN_OF_HOME = frozenset(("cache", "skills", "memories"))
 """What of Hermes' own home may be read unasked; everything else there holds secrets or policy."""
+_CODE_OF_USER = r"""(?x) ^(
+        \.cargo/(registry|git) | \.rustup/toolchains | \.pyenv/versions | \.nvm/versions | \.rbenv/versions
+      | \.local/(lib|share/(uv|pipx|man|mise/installs)) | \.m2/repository | \.gradle/caches
+      | \.nuget/packages | \.bun/install | \.cache | \.npm/_cacache | \.gem | \.hex | \.opam
+    )(/|$)"""
+"""Below dot-folders of a home: code that was installed, and caches. Reading it tells nothing about the user."""
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Knows what is delicate, given Hermes' own home."""
+    """Knows what is delicate, given Hermes' own home, and the user's where that is known."""
 
     home: Path
+    user: Path | None = None
 
-    def secret(self, paths: Iterable[Path]) -> str:
+    def secret(self, paths: Iterable[Path], cwd: Path | None = None) -> str:
         """Why reading one of these needs a person; empty when it does not."""
         for path in paths:
             if _is_within(path, self.home):
                 part = path.relative_to(self.home).parts[:1]
                 if not part or part[0] not in _OPEN_OF_HOME:
                     return f"{path} belongs to Hermes itself"
+                if not is_secret(path):
+                    continue
             if is_secret(path):
                 return f"{path} may hold secrets"
             if path.parts[:2] == ("/", "dev") or (path.parts[:2] == ("/", "proc") and path.name in ("mem", "environ")):
                 return f"{path} is no ordinary file"
+            hidden = self._hidden(path, cwd)
+            if hidden and not re.match(_CODE_OF_USER, hidden):
+                return f"{path} is among the settings of your home"
         return ""
 
     def carrying(self, paths: Iterable[Path], cwd: Path) -> str:
@@ -101,11 +127,40 @@ class Guard(msgspec.Struct, frozen=True):
                 return f"{path} belongs to Hermes itself"
             if not _is_within(path, root) and not _is_within(path, cwd):
                 return f"{path} is outside the working directory"
+            reason = self.delicate((path,), cwd)
+            if reason:
+                return reason
+        return ""
+
+    def delicate(self, paths: Iterable[Path], cwd: Path) -> str:
+        """Why no rule and no earlier answer covers writing one of these; empty when one may."""
+        for path in paths:
+            if _is_within(path, self.home):
+                return f"{path} belongs to Hermes itself"
             if _is_carrying(path) or is_secret(path):
                 return f"{path} can change what runs later, or holds secrets"
+            if self._hidden(path, cwd) or (self.user is not None and _is_within(path, self.user / "bin")):
+                return f"{path} is among the settings and programs of your home, and can change what runs later"
             if any(_is_within(path, folder) for folder in _SYSTEM):
                 return f"{path} belongs to the system"
         return ""
+
+    def is_ours(self, path: Path) -> bool:
+        """Whether a path belongs to Hermes itself, apart from what may be read by anybody."""
+        return _is_within(path, self.home) and path.relative_to(self.home).parts[:1] not in {
+            (part,) for part in _OPEN_OF_HOME
+        }
+
+    def _hidden(self, path: Path, cwd: Path | None) -> str:
+        """The part of a path below the user's home, when it begins with a dot; empty if the work is in there itself."""
+        if self.user is None or not _is_within(path, self.user):
+            return ""
+        parts = path.relative_to(self.user).parts
+        if not parts or not parts[0].startswith("."):
+            return ""
+        if cwd is not None and cwd != self.user and _is_within(path, cwd) and _is_within(cwd, self.user / parts[0]):
+            return ""
+        return "/".join(parts)
 
     def only_private(self, path: Path) -> bool:
         """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
@@ -115,6 +170,8 @@ class Guard(msgspec.Struct, frozen=True):
 def is_secret(path: Path) -> bool:
     """Whether a file of this name and place usually holds secrets."""
     if re.match(_PRIVATE_NAMES, path.name) and not re.match(_HARMLESS_NAMES, path.name):
+        return True
+    if any(_is_within(path, place) for place in _PRIVATE_PLACES):
         return True
     return any(
         folder in _PRIVATE_FOLDERS and (folder not in _NEEDS_CONFIG or ".config" in path.parts) for folder in path.parts
@@ -130,6 +187,8 @@ def is_build_product(path: Path) -> bool:
 
 def _is_carrying(path: Path) -> bool:
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
+        return True
+    if re.search(_CARRYING_PLACES, str(path)):
         return True
     return bool(re.match(_CARRYING_NAMES, path.name)) or any(
         folder in _CARRYING_FOLDERS or folder.startswith("cron.") for folder in path.parts[:-1]

@@ -21,6 +21,7 @@ examples:
   hermes policy show                        rules, remembered answers, and whether there is a sandbox
   hermes policy check "rm -rf build"        would it run, be asked about, or never be done?
   hermes policy forget 2                    forget the second remembered answer
+  hermes policy accept                      the rules are meant to be as they are, though some are gone
 
 policy.yaml, in the Hermes home, holds your rules. Words are compared whole, from the first on:
   forbid:
@@ -55,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     forget = add_action(actions, "forget", "forget a remembered answer")
     forget.add_argument("which", metavar="NUMBER", nargs="?", default="", help="its number in `hermes policy show`")
     forget.add_argument("--all", action="store_true", help="all of them")
+    add_action(actions, "accept", "take the rules as they are now, though what they forbade or asked about is gone")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
         return _check(args, home)
     if args.action == "forget":
         return _forget(args, home)
+    if args.action == "accept":
+        return _accept(home)
     return _show(home, as_json=getattr(args, "json", False))
 
 
@@ -136,4 +140,13 @@ def _forget(args: argparse.Namespace, home: Home) -> int:
     if chosen:
         rules.forget(chosen)
     print(f"{count(len(chosen), 'answer')} forgotten." if chosen else "Nothing was remembered.")
+    return 0
+
+
+def _accept(home: Home) -> int:
+    rules = RuleFile(home.root)
+    rules.accept()
+    print("The rules are taken as they are now.")
+    for line in _rule_lines(rules.current()):
+        print(line)
     return 0

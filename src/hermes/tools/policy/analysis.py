@@ -33,7 +33,15 @@ _RESERVED = frozenset(
     ("!", "{", "}", "then", "do", "done", "fi", "esac", "elif", "else", "in", "if", "while", "until", "for")
 )
 """Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
-"""Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
+
+_INERT = frozenset(
+    (
+        *("curl", "wget", "http", "https", "xh", "ping", "ping6", "npm", "pip", "pip3", "redis-cli", "pg_isready"),
+        *("echo", "printf", "cat", "head", "tail", "wc", "grep", "jq", "cut", "tr", "uniq", "sleep", "seq", "true"),
+        *("false", "test", "[", ":", "break", "continue", "exit", "column", "timeout", "date", "cd", "nl", "rev"),
+    )
+)
+"""Programs that look something up, and those that only filter what it says: none of them runs code of the project."""
 
 
 _LANGUAGES = {
@@ -71,6 +79,8 @@ def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgem
     mixed = {one.reach for one in found if one.level == Level.WORK}
     if finding.level == Level.WORK and len(mixed) > 1:
         finding = asks("it joins what may reach further with other work; each could run alone", finding.reach)
+    if finding.level == Level.READ and finding.reach != "workspace" and judge.shared.programs - _INERT:
+        finding = msgspec.structs.replace(finding, reach="workspace")  # no other program gets the network with it
     return Judgement(finding, tuple(judge.shared.paths))
 
 
@@ -80,6 +90,8 @@ class _Shared(msgspec.Struct):
     book: RuleBook
     paths: dict[Path, None] = msgspec.field(default_factory=dict)
     """The files it names."""
+    programs: set[str] = msgspec.field(default_factory=set)
+    """The programs it runs."""
     contents: dict[Path, Word] = msgspec.field(default_factory=dict)
     """What it writes to files, as far as that can be seen."""
 
@@ -107,10 +119,12 @@ class Judge:
         if script.bomb:
             return [Finding(Level.FORBID, "it starts copies of itself without end")]
         self._functions |= script.functions
+        if script.evaluates:
+            return [unclear("bash may run a command in it that stands in quotes")]
         found = [asks("it starts programs without end")] if script.flood else [READ]
         for command in script.commands:
             found += self._files(command)
-            found += [assigned(name, word) for name, word in command.assignments]
+            found += [assigned(name, word, self.site) for name, word in command.assignments]
             found += self.command(command)
         return found
 
@@ -124,6 +138,7 @@ class Judge:
         name = program_name(words[0])
         if name in _RESERVED:
             return [unclear("it is not a shell command that can be understood")]
+        self.shared.programs.add(name)
         least = floor(name, words, self.site)
         found = [least] if least is not None else []
         ruled = self._ruled(name, words)
@@ -150,9 +165,15 @@ class Judge:
             return forbidden(f"your rules forbid it: {rule.describe()}")
         if title == "ask":
             return asks(f"your rules say to ask: {rule.describe()}")
-        if not all(word.known for word in words):
+        if not all(word.known for word in words) or self._is_delicate(paths):
             return None
         return Finding(Level.WORK, BY_RULE, "network" if title == "network" else rule.reach)
+
+    def _is_delicate(self, paths: list[Path]) -> bool:
+        """Whether these files need a person whatever a rule about a program says."""
+        guard, workspace = self.site.guard, self.site.workspace
+        ordinary = [path for path in paths if not is_stream(str(path))]
+        return bool(guard.secret(ordinary, workspace) or guard.delicate(ordinary, workspace))
 
     def _program(self, name: str, command: Command) -> list[Finding]:
         """What a program does that runs nothing else, or whatever it runs."""

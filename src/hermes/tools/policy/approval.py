@@ -5,7 +5,6 @@ is dangerous all the same, or needs more than the workspace, is asked about; som
 """
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,7 @@ from hermes.tools.policy.binding import Judged, binding, existing
 from hermes.tools.policy.effects import BY_RULE, Finding, Level, asks, farthest
 from hermes.tools.policy.places import Site
 from hermes.tools.policy.rulefile import NAME, RuleFile
-from hermes.tools.policy.rules import RuleBook, host_of
+from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
 from hermes.tools.policy.spoofs import spoof
 from hermes.tools.policy.summary import call_summary, change_summary, command_summary, reading_summary
 from hermes.tools.sensitive import Guard
@@ -33,8 +32,10 @@ log = logging.getLogger("hermes.tools")
 
 Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
 _COMMAND_TOOLS = frozenset(("terminal",))
+WHILE_BROKEN = "Until that is corrected, no rule allows anything and every effect is asked about."
 _NO_SANDBOX = "it may change something, and no sandbox holds it"
-_ONLY_READS = asks("it does more than read")
+_MORE_THAN_READS = "it does more than read"
+_BY_USER = "your rules say so"
 
 
 @runtime_checkable
@@ -62,7 +63,7 @@ class ApprovalPolicy:
     def __init__(self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None) -> None:
         self._mode: Mode = mode
         self._about = circumstances
-        self._guard = Guard(circumstances.hermes_home.resolve())
+        self._guard = Guard(circumstances.hermes_home.resolve(), circumstances.user_home)
         self._rules = rules or RuleFile(circumstances.hermes_home)
 
     @cached_property
@@ -74,11 +75,7 @@ class ApprovalPolicy:
     def warning(self) -> str:
         """What is wrong with `policy.yaml`; empty when nothing is."""
         problem = self._rules.problem
-        return (
-            f"{problem}. Until that is corrected, no rule allows anything and every effect is asked about."
-            if problem
-            else ""
-        )
+        return f"{problem}. {WHILE_BROKEN}" if problem else ""
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         """What may be done with this call."""
@@ -88,48 +85,40 @@ class ApprovalPolicy:
         if tool.spec.name in _COMMAND_TOOLS and isinstance(owner, _HasFolder):
             if not isinstance(command, str):
                 return Decision("allow")  # the tool refuses it
-            return self._command(tool, arguments, command, (cwd, owner.folder(cwd)), book)
+            return self._command(tool.spec.name, arguments, (cwd, owner.folder(cwd)), book)
         return self._remembered(self._other(tool, arguments, cwd, book), book)
 
     def check(self, command: str, folder: Path, reach: Reach = "workspace") -> Decision:
         """What would be said of a command, for whoever wants to know."""
-        return self._judged_command(
-            "terminal", {"command": command, "reach": reach}, (folder, folder), self._rules.current()
-        )
+        return self._command("terminal", {"command": command, "reach": reach}, (folder, folder), self._rules.current())
 
     def remember(self, request: ApprovalRequested) -> None:
         """Allows calls of exactly this shape from now on. What can't be written is said in the log."""
+        if not request.memorable or not request.shape:
+            return
         try:
             self._rules.remember(request.shape)
         except SettingsError as error:
             log.warning("the answer was not remembered: %s %s", error.message, error.hint)
 
-    def _command(
-        self, tool: Tool, arguments: Mapping[str, Any], command: str, places: tuple[Path, Path], book: RuleBook
-    ) -> Decision:
-        del command
-        return self._judged_command(tool.spec.name, arguments, places, book)
-
-    def _judged_command(
-        self, tool: str, arguments: Mapping[str, Any], places: tuple[Path, Path], book: RuleBook
-    ) -> Decision:
+    def _command(self, tool: str, arguments: Mapping[str, Any], places: tuple[Path, Path], book: RuleBook) -> Decision:
         command = str(arguments["command"])
         workspace, folder = places
         site = Site(workspace, (folder,), self._about.user_home, self._guard)
         wanted: Reach = arguments["reach"] if arguments.get("reach") in ("network", "machine") else "workspace"
         found = _judgement(command, site, book)
         hidden = spoof(command)
-        finding = Finding(max(Level.UNCLEAR, found.finding.level), hidden) if hidden else found.finding
-        finding = self._reached(finding, wanted, command, site)
+        finding = Finding(max(Level.UNCLEAR, found.finding.level), hidden, once=True) if hidden else found.finding
+        finding = _reached(finding, wanted)
         tool_rule = book.for_tool(tool)
         if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
             finding = max(
                 finding,
-                Finding(Level.FORBID if tool_rule[0] == "forbid" else Level.ASK, "your rules say so"),
+                Finding(Level.FORBID if tool_rule[0] == "forbid" else Level.ASK, _BY_USER, once=finding.once),
                 key=lambda one: one.level,
             )
         reach = farthest((wanted, finding.reach))
-        shape = f"{tool} in {folder} ({reach}): {command}"
+        shape = "" if finding.once else f"{tool} in {folder} ({reach}): {command}"
         return self._decided(
             finding,
             Decision(
@@ -139,22 +128,10 @@ class ApprovalPolicy:
                 reach,
                 shape,
                 binding(Judged(tool, arguments, str(folder), reach, existing(found.paths)), self._about.environment),
+                memorable=not finding.once,
             ),
             book,
         )
-
-    def _reached(self, finding: Finding, wanted: Reach, command: str, site: Site) -> Finding:
-        """What it means that the model asks for more than the workspace."""
-        if finding.level >= Level.ASK or wanted == "workspace":
-            return finding
-        if (
-            wanted == finding.reach
-            or (wanted == "network" and finding.level == Level.READ)
-            or _only_reads(command, site)
-        ):
-            return finding
-        words = {"network": "it asks for the network", "machine": "it asks to run outside the sandbox"}
-        return asks(words[wanted], wanted)
 
     def _is_free(self, finding: Finding, command: str, site: Site) -> bool:
         """Whether a command may run unasked."""
@@ -173,7 +150,7 @@ class ApprovalPolicy:
     def _because(self, finding: Finding) -> str:
         reason = finding.reason if finding.reason != BY_RULE else ""
         if not reason:
-            reason = _NO_SANDBOX if not self._is_sandboxed else _ONLY_READS.reason
+            reason = _NO_SANDBOX if not self._is_sandboxed else _MORE_THAN_READS
         return shown(f"{reason}. {self.warning}" if self.warning else reason)
 
     def _decided(self, finding: Finding, decision: Decision, book: RuleBook) -> Decision:
@@ -181,12 +158,10 @@ class ApprovalPolicy:
             return msgspec.structs.replace(decision, verdict="forbid")
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, summary="", reason="")
-        if finding.level == Level.UNCLEAR:
-            return decision  # what it does is decided when it runs, so no old answer fits
         return self._remembered(decision, book)
 
     def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
-        if decision.verdict == "ask" and decision.shape and decision.shape in book.remembered:
+        if decision.verdict == "ask" and decision.memorable and decision.shape in book.remembered:
             return msgspec.structs.replace(decision, verdict="allow")
         return decision
 
@@ -196,15 +171,30 @@ class ApprovalPolicy:
         by_tool = book.for_tool(tool.spec.name) or book.for_paths(paths, self._about.user_home)
         if by_tool is not None and by_tool[0] in ("forbid", "ask"):
             verdict: Literal["forbid", "ask"] = "forbid" if by_tool[0] == "forbid" else "ask"
-            decision = Decision(verdict, change_summary(tool, arguments, paths), "your rules say so")
+            decision = Decision(
+                verdict,
+                change_summary(tool, arguments, paths),
+                _BY_USER,
+                memorable=not self._guard.delicate(paths, cwd),
+            )
             return self._bound(decision, tool, arguments, cwd, paths)
         decide = {"read": self._reading, "files": self._writing, "network": self._looking_up, "other": self._doing}[
             tool.effect
         ]
         decision = decide(tool, arguments, cwd, paths)
-        if decision.verdict == "ask" and by_tool is not None:
+        if decision.verdict == "ask" and by_tool is not None and self._covers(by_tool[1], paths, cwd):
             decision = Decision("allow", reach=decision.reach)
         return self._bound(decision, tool, arguments, cwd, paths)
+
+    def _covers(self, rule: Rule, paths: tuple[Path, ...], cwd: Path) -> bool:
+        """Whether an allowance holds for these files. What is delicate it must name itself; what is ours none can."""
+        named = place_of(rule, self._about.user_home)
+        for path in paths:
+            if self._guard.is_ours(path):
+                return False
+            if path != named and (self._guard.delicate((path,), cwd) or self._guard.secret((path,), cwd)):
+                return False
+        return True
 
     def _bound(
         self, decision: Decision, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]
@@ -218,32 +208,35 @@ class ApprovalPolicy:
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
         if tool.spec.name == "process" and arguments.get("action") == "write":
             return self._typing(tool, arguments, cwd)
-        reason = self._guard.secret(paths)
+        reason = self._guard.secret(paths, cwd)
         if not reason:
             return Decision("allow")
         return Decision("ask", reading_summary(tool, paths), shown(reason), shape=f"{tool.spec.name} {_listed(paths)}")
 
     def _typing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
-        """Input for a program that runs: it may be a shell, so it is judged as what a shell would do with it."""
-        text = str(arguments.get("text", ""))
-        careful = self._about.strict or bool(self._rules.problem)
-        finding = _judgement(text, Site(cwd, (cwd,), self._about.user_home, self._guard), RuleBook()).finding
-        answers = re.fullmatch(r"[\w.:-]{0,20}\s*", text) is not None and finding.level < Level.FORBID
-        free = self._mode == "full" or (self._is_sandboxed and (answers or finding.level <= Level.WORK))
+        """Input for a program that runs. It counts together with what was typed of its line before."""
+        place = Site(cwd, (cwd,), self._about.user_home, self._guard)
+        reach, finding = _typed(getattr(tool, "owner", None), arguments, place)
         if finding.level == Level.FORBID:
-            return Decision("forbid", call_summary(tool, arguments), shown(finding.reason))
-        if free and not careful:
-            return Decision("allow")
-        return Decision("ask", call_summary(tool, arguments), "it types into a program that is running")
+            return Decision("forbid", call_summary(tool, arguments), shown(finding.reason), reach)
+        careful = self._about.strict or bool(self._rules.problem)
+        free = finding.level <= Level.WORK and self._is_sandboxed and reach == "workspace"
+        if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+            return Decision("allow", reach=reach)
+        reason = finding.reason or "it types into a program that is running"
+        return Decision("ask", call_summary(tool, arguments), shown(reason), reach, memorable=False)
 
     def _writing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
         reason = self._guard.carrying(paths, cwd) if paths else "it does not say which file it changes"
         if not reason and self._mode != "ask" and not self._rules.problem:
             return Decision("allow")
-        # Of a file that carries policy or persistence only the same change again is the same thing.
-        shape = "" if reason else f"{tool.spec.name} {_listed(paths)}"
+        # Of a file outside only the same change again is the same thing; of one that carries policy nothing is.
         return Decision(
-            "ask", change_summary(tool, arguments, paths), shown(reason or "it changes a file"), shape=shape
+            "ask",
+            change_summary(tool, arguments, paths),
+            shown(reason or "it changes a file"),
+            shape="" if reason else f"{tool.spec.name} {_listed(paths)}",
+            memorable=bool(paths) and not self._guard.delicate(paths, cwd),
         )
 
     def _looking_up(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
@@ -256,7 +249,11 @@ class ApprovalPolicy:
         careful = self._about.strict or bool(self._rules.problem)
         if "ask" in titles or (careful and not titles):
             return Decision(
-                "ask", call_summary(tool, arguments), "it uses the network", "network", shape=_exactly(tool, arguments)
+                "ask",
+                call_summary(tool, arguments),
+                _caution(tool) or "it uses the network",
+                "network",
+                shape=_exactly(tool, arguments),
             )
         return Decision("allow", reach="network")
 
@@ -271,13 +268,34 @@ class ApprovalPolicy:
                 return Decision("allow")
             reason = finding.reason or _NO_SANDBOX
             return Decision(
-                "ask", shown(f"run_python:\n{code}"), shown(reason), finding.reach, _exactly(tool, arguments)
+                "ask",
+                shown(f"run_python:\n{code}"),
+                shown(reason),
+                finding.reach,
+                _exactly(tool, arguments),
+                memorable=not finding.once,
             )
         if self._mode == "full" and not careful:
             return Decision("allow")
-        return Decision(
-            "ask", call_summary(tool, arguments), "it may change something", shape=_exactly(tool, arguments)
-        )
+        reason = _caution(tool) or "it may change something"
+        return Decision("ask", call_summary(tool, arguments), reason, shape=_exactly(tool, arguments))
+
+
+def _reached(finding: Finding, wanted: Reach) -> Finding:
+    """What it means that the model asks for more than the workspace: a question, unless exactly that was found.
+
+    What only reads needs neither the network nor the machine, so asking for them is a reason to look.
+    """
+    if finding.level >= Level.ASK or wanted in ("workspace", finding.reach):
+        return finding
+    words = {"network": "it asks for the network", "machine": "it asks to run outside the sandbox"}
+    return asks(words[wanted], wanted)
+
+
+def _caution(tool: Tool) -> str:
+    """What a tool says of itself that a person should know."""
+    caution = getattr(tool, "caution", "")
+    return shown(caution) if isinstance(caution, str) else ""
 
 
 # The catalogue and the grammar are large: they are loaded when the first command is judged.
@@ -293,6 +311,12 @@ def _only_reads(command: str, site: Site) -> bool:
     from hermes.tools.policy.readers import only_reads
 
     return only_reads(command, site)
+
+
+def _typed(owner: object, arguments: Mapping[str, Any], site: Site) -> tuple[Reach, Finding]:
+    from hermes.tools.policy.typed import judge_typed
+
+    return judge_typed(owner, arguments, site)
 
 
 def _python(code: str) -> Finding:

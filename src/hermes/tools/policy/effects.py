@@ -28,6 +28,8 @@ class Finding(msgspec.Struct, frozen=True):
     reason: str = ""
     reach: Reach = "workspace"
     """How far it has to reach to do it."""
+    once: bool = False
+    """Whether an answer can cover only this one call."""
 
 
 READ = Finding(Level.READ)
@@ -44,8 +46,8 @@ def asks(reason: str, reach: Reach = "workspace") -> Finding:
 
 
 def unclear(reason: str) -> Finding:
-    """It can't be told what happens."""
-    return Finding(Level.UNCLEAR, reason)
+    """It can't be told what happens, so no answer fits the next time."""
+    return Finding(Level.UNCLEAR, reason, once=True)
 
 
 def forbidden(reason: str) -> Finding:
@@ -71,7 +73,7 @@ def worst(findings: Iterable[Finding]) -> Finding:
     same = [one for one in found if one.level == top]
     reach = farthest(one.reach for one in same)
     reason = next((one.reason for one in same if one.reason), "")
-    return Finding(top, reason, reach)
+    return Finding(top, reason, reach, any(one.once for one in found))
 
 
 KINDS: dict[str, Finding] = {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
+from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, Level, asks, worst
 from hermes.tools.policy.places import Site, is_device, is_endless, is_expendable, secret_reason, write_reason
 from hermes.tools.policy.words import Word
 
@@ -77,10 +77,19 @@ def has_option(words: tuple[Word, ...], letters: str, *longs: str) -> bool:
 def written(words: list[Word], site: Site) -> Finding:
     """Files that are made or changed."""
     for word in words:
-        reason, outside = write_reason(site, word)
-        if reason:
-            return asks(reason, "machine" if outside else "workspace")
+        found = delicate(word, site)
+        if found is not None:
+            return found
     return WORK
+
+
+def delicate(word: Word, site: Site) -> Finding | None:
+    """What it means that a word leads outside, or to a file that carries policy or persistence; None: it does not."""
+    reason, outside = write_reason(site, word)
+    if not reason:
+        return None
+    once = bool(site.guard.delicate(site.paths(word), site.workspace))
+    return Finding(Level.ASK, reason, "machine" if outside else "workspace", once)
 
 
 def removed(words: list[Word], site: Site) -> Finding:
@@ -99,17 +108,17 @@ def removed(words: list[Word], site: Site) -> Finding:
 
 def emptied(word: Word, site: Site) -> Finding:
     """A file whose content is thrown away."""
-    reason, outside = write_reason(site, word)
-    if reason:
-        return asks(reason, "machine" if outside else "workspace")
+    found = delicate(word, site)
+    if found is not None:
+        return found
     return WORK if is_expendable(site, word) or not word.known else asks("it empties a file")
 
 
 def overwritten(word: Word, site: Site) -> Finding:
     """A file that output is written over."""
-    reason, outside = write_reason(site, word)
-    if reason:
-        return asks(reason, "machine" if outside else "workspace")
+    found = delicate(word, site)
+    if found is not None:
+        return found
     for path in site.paths(word):
         if re.search(_SOURCE, path.name) and not is_expendable(site, word) and _holds_something(path):
             return asks(f"it replaces {path.name}, which is there already")

@@ -17,6 +17,7 @@ _REMOVES = frozenset(("rm", "shred", "srm", "unlink", "rmdir", "wipe", "trash", 
 _RIGHTS = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"))
 _NARROWING = r"-i?(name|path|regex|wholename)$|-(size|[acm]time|[acm]min|newer.*|empty|user|perm)$"
 _OPEN = frozenset(("cache",))
+_POLICY = frozenset(("policy.yaml", ".policy.good.yaml"))
 
 
 def floor(name: str, words: tuple[Word, ...], site: Site) -> Finding | None:
@@ -38,7 +39,7 @@ def write_floor(target: Word, site: Site) -> Finding | None:
     if is_device(target.text):
         return forbidden(f"it writes to the device {target.text}")
     for path in site.paths(target):
-        if path == site.guard.home / "policy.yaml" or path == site.home / ".hermes" / "policy.yaml":
+        if path.name in _POLICY and path.parent in (site.guard.home, site.home / ".hermes"):
             return forbidden("it changes Hermes' own policy; use `hermes policy`")
         if path.parts[:2] == ("/", "boot") or str(path) in ("/etc/passwd", "/etc/shadow", "/etc/fstab", "/etc/sudoers"):
             return forbidden(f"it overwrites {path}, which the machine needs to start or to let people in")

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from hermes.tools.policy.outline import Outline, outline
 from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
 
 MAX_TEXT = 30_000
@@ -19,6 +20,10 @@ _SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
 
 Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 Operator: TypeAlias = Literal["<", ">", ">>"]
+
+MADE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged, not used
+"""What stands for a new temporary file or folder."""
+_MAKES_TEMPORARY = r"\"?\$\(mktemp( -d)?( (-t )?(/tmp/)?[\w.-]*X{3,}[\w.-]*)?\)\"?"
 
 
 class Unreadable(Exception):
@@ -53,6 +58,10 @@ class Script(msgspec.Struct, frozen=True):
     """A function starts itself more than once, or beside itself."""
     flood: bool = False
     """It starts programs side by side without end."""
+    evaluates: bool = False
+    """Bash may run a command that stands in quotes, such as one in a subscript."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of nodes it is made of."""
 
 
 def read_script(text: str, variables: Mapping[str, str]) -> Script:
@@ -64,9 +73,28 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
     root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
     if root.has_error:
         raise Unreadable("it is not a shell command that can be understood")
-    reader = _Reader(dict(variables))
+    seen = outline(root, text)
+    reader = _Reader(_believed(variables, seen, text), seen)
     reader.walk(root, ())
-    return Script(tuple(reader.commands), frozenset(reader.functions), reader.bomb, reader.flood)
+    return Script(
+        tuple(reader.commands),
+        frozenset(reader.functions),
+        reader.bomb,
+        reader.flood,
+        seen.evaluates,
+        seen.kinds,
+    )
+
+
+def _believed(variables: Mapping[str, str], seen: Outline, text: str) -> dict[str, str]:
+    """Those of the shell's own variables that nothing in the text can change."""
+    known = dict(variables)
+    if seen.names & {"cd", "pushd", "popd", "source", ".", "eval"}:
+        known.pop("PWD", None)
+    for name in list(known):
+        if len(re.findall(rf"\b{name}\b", text)) > len(re.findall(rf"\$\{{?{name}\b", text)):
+            known.pop(name)
+    return known
 
 
 def _make_parser() -> Callable[[], Any]:
@@ -89,8 +117,9 @@ _parser = _make_parser()
 class _Reader:
     """Walks the tree once and collects the commands in order."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
+    def __init__(self, variables: dict[str, str], seen: Outline) -> None:
         self.variables = variables
+        self._seen = seen
         self.commands: list[Command] = []
         self.functions: set[str] = set()
         self.bomb = False
@@ -116,10 +145,12 @@ class _Reader:
         if node.type not in ("program", "list"):
             self._certain = False
         for child in node.children:
-            if child.type == "||":
+            if child.type in ("||", "&&"):
                 self._certain = False
             if child.is_named:
+                before, self._certain = self._certain, self._certain and not _is_beside(child)
                 self.walk(child, upstream)
+                self._certain = before
         self._certain = certain
 
     def visit_comment(self, node: Node, upstream: tuple[Command, ...]) -> None:
@@ -171,12 +202,13 @@ class _Reader:
         name = _text(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
+        if value is not None and re.fullmatch(_MAKES_TEMPORARY, _text(value)) and "mktemp" not in self.functions:
+            word = Word(MADE)
         appended = any(child.type == "+=" for child in node.children)
-        if believe and word.known and not word.pattern and not appended and name not in self.variables:
+        if believe and word.plain and not appended and self._seen.is_believable(name):
             self.variables[name] = word.text
-        elif name in self.variables:
-            self.variables.pop(name)  # more than one value: not certain any more
-            self._certain = False
+        else:
+            self.variables.pop(name, None)
         return name, word
 
     def visit_declaration_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
@@ -374,6 +406,11 @@ def _require_nothing_lost(node: Node) -> None:
         if _between(node, end, child.start_byte).replace("\\\n", " ").strip() not in ("", "-"):
             raise Unreadable("a part of it can't be understood")
         end = child.end_byte
+
+
+def _is_beside(node: Node) -> bool:
+    """Whether something runs beside this shell, so that what it assigns is lost."""
+    return node.next_sibling is not None and node.next_sibling.type == "&"
 
 
 def _below(node: Node) -> Iterator[Node]:

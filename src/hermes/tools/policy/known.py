@@ -30,7 +30,6 @@ _VALUE_OPTIONS = frozenset(
     )
 )
 """Options before a subcommand that take a value."""
-"""Options before a subcommand that take a value."""
 _TOLD = r"(shell|!|pipe|python|platform shell|source|script)\b|!"
 
 

@@ -124,7 +124,8 @@ def secret_reason(site: Site, word: Word) -> str:
         return "it shows a password, key or token"
     for spelled in spelled_paths(word):
         paths = site.paths(spelled)
-        reason = site.guard.secret(path for path in paths if not is_stream(str(path)) and not is_endless(str(path)))
+        ordinary = [path for path in paths if not is_stream(str(path)) and not is_endless(str(path))]
+        reason = site.guard.secret(ordinary, site.workspace)
         if reason:
             return reason
         if word.pattern and _may_match_secret(paths):

@@ -1,7 +1,9 @@
-"""Commands that are known to change nothing, for when there is no sandbox: plain words, harmless options and files."""
+"""Commands that are known to change nothing, for when there is no sandbox: plain words, harmless options and files.
+
+Git is not among them: a repository's own configuration can make it run anything, and so can one inside another.
+"""
 
 import re
-from pathlib import Path
 
 from hermes.tools.policy.fileworks import operands
 from hermes.tools.policy.grammar import Command, Unreadable, read_script
@@ -44,21 +46,14 @@ _READERS: dict[str, str] = {
     "whoami": "",
 }
 """Programs that only look, with the options that keep it so."""
-_GIT: dict[str, str] = {
-    "blame": r"-[LlewsM].*",
-    "branch": r"-[arv]+|--list|--show-current|--all",
-    "diff": r"--(stat|cached|staged|name-only|name-status|shortstat|numstat|no-color|color=never)|-U\d+|-w|-b|--",
-    "log": r"-\d+|-n\d*|-p|--(oneline|stat|graph|all|decorate|no-color|name-only|follow)?"
-    r"|--(author|since|until|grep|format|pretty)=.*",
-    "ls-files": r"-[cdmos]+|--others|--exclude-standard",
-    "remote": "-v",
-    "rev-parse": r"--(show-toplevel|abbrev-ref|short|git-dir|is-inside-work-tree)",
-    "shortlog": r"-[sne]+",
-    "show": r"--(stat|name-only|name-status|no-color|oneline|format=.*|pretty=.*)|-p",
-    "status": r"-[sbu]+|--(short|branch|porcelain(=v[12])?|untracked-files=.*)|-uno",
-}
-_GIT_RUNS = rb"(?i)fsmonitor|external|textconv|pager|\[\s*(alias|include|includeif|filter|diff)\b|sshcommand|hookspath"
-_NO_OPERANDS = frozenset(("branch", "remote"))
+_PLAIN = frozenset(
+    (
+        *("program", "list", "pipeline", "command", "command_name", "comment", "redirected_statement"),
+        *("word", "number", "string", "string_content", "raw_string", "concatenation"),
+        *("file_redirect", "file_descriptor"),
+    )
+)
+"""Of anything else than plain commands bash may evaluate parts: subscripts, conditions, sums."""
 
 
 def only_reads(text: str, site: Site) -> bool:
@@ -67,7 +62,7 @@ def only_reads(text: str, site: Site) -> bool:
         script = read_script(text, {})
     except Unreadable:
         return False
-    if script.functions or not script.commands:
+    if not script.kinds <= _PLAIN or not script.commands:
         return False
     for command in script.commands:
         if not _reads(command, site):
@@ -86,18 +81,8 @@ def _reads(command: Command, site: Site) -> bool:
     words = command.words
     if not words or not all(word.plain and word.text.isprintable() for word in words):
         return False
-    allowed = _options(words, site.folders)
+    allowed = _READERS.get(words[0].text)
     return allowed is not None and _arguments_fit(words[1:], allowed, site)
-
-
-def _options(words: tuple[Word, ...], folders: tuple[Path, ...]) -> str | None:
-    """The options this program may have; None if it is not known to be harmless."""
-    if words[0].text != "git":
-        return _READERS.get(words[0].text)
-    command = words[1].text if len(words) > 1 else ""
-    if command in _NO_OPERANDS and any(not word.text.startswith("-") for word in words[2:]):
-        return None
-    return _GIT[command] if command in _GIT and all(_git_is_plain(folder) for folder in folders) else None
 
 
 def _arguments_fit(arguments: tuple[Word, ...], options: str, site: Site) -> bool:
@@ -117,16 +102,3 @@ def _moved(command: Command, site: Site) -> Site:
         for path in site.paths(word):
             site = site.moved(path)
     return site
-
-
-def _git_is_plain(folder: Path) -> bool:
-    """Whether the repository's own configuration makes git run nothing else."""
-    for place in (folder, *folder.parents):
-        if (place / ".git").is_dir():
-            try:
-                return not re.search(_GIT_RUNS, (place / ".git" / "config").read_bytes())
-            except OSError:
-                return False
-        if (place / ".git").exists():
-            return False
-    return True

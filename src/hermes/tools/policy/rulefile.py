@@ -57,14 +57,27 @@ class RuleFile:
         """Takes remembered answers away."""
         self._change(lambda text, _: _without_items(text, shapes), [])
 
+    def accept(self) -> None:
+        """Takes the file for what the user wants, though it has lost rules. Raises SettingsError if it is broken."""
+        book, problem = self._parsed()
+        if problem is not None:
+            raise SettingsError(
+                f"{self.path} can't be used: {problem.render(NAME)}.",
+                hint="Nothing was changed. Correct that line first.",
+            )
+        text = read_text(self.path)
+        with locked(self.path.with_name(GOOD)) as target:
+            replace(target, text if text is not None and (book.forbid or book.ask) else "", mode=0o600)
+
     def _change(self, edit: Callable[[str, RuleBook], str], expected: list[str]) -> None:
         with locked(self.path) as target:
             text = read_text(target) or ""
             book, problem = parse_rules(text)
+            problem = problem or self._loosened(book)
             if problem:
                 raise SettingsError(
                     f"{target} can't be changed: {problem.render(NAME)}.",
-                    hint="Nothing was changed. Correct that line first.",
+                    hint="Nothing was changed. Correct that first.",
                 )
             changed = edit(text or _HEAD, book)
             after, problem = parse_rules(changed)
@@ -76,15 +89,19 @@ class RuleFile:
                 replace(target, changed, mode=0o600)
 
     def _look(self) -> tuple[int, ...]:
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            return (error.errno or -1,)
-        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid)
+        return (*_stamp(self.path), 0, *_stamp(self.path.with_name(GOOD)))
 
     def _read(self) -> tuple[RuleBook, Problem | None]:
+        book, problem = self._parsed()
+        problem = problem or self._loosened(book)
+        if problem is not None:
+            return RuleBook(), problem
+        if book.forbid or book.ask:
+            self._keep(read_text(self.path) or "")
+        return book, None
+
+    def _parsed(self) -> tuple[RuleBook, Problem | None]:
+        """The file by itself; one that is not there has no rules."""
         try:
             text = read_text(self.path)
         except SettingsError as error:
@@ -93,9 +110,16 @@ class RuleFile:
             return RuleBook(), None
         exposed = self._exposed()
         book, problem = parse_rules(text)
-        if exposed is None and problem is None and (book.forbid or book.ask):
-            self._keep(text)
         return (book, None) if exposed is None and problem is None else (RuleBook(), exposed or problem)
+
+    def _loosened(self, book: RuleBook) -> Problem | None:
+        """A list that had rules and has none now: more often a damaged file than a wish, so the user says which."""
+        good = self._tightened()
+        lost = [title for title in ("forbid", "ask") if getattr(good, title) and not getattr(book, title)]
+        if not lost:
+            return None
+        what = f"has no `{'` and no `'.join(lost)}` rules any more; the last ones still hold"
+        return Problem(0, "", what, "restore them, or run: hermes policy accept")
 
     def _keep(self, text: str) -> None:
         """Keeps a version that can be used. Without it a damaged file still makes everything be asked about."""
@@ -126,6 +150,16 @@ class RuleFile:
         return None
 
 
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (error.errno or -1,)
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid)
+
+
 def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
     """The rules in a text, or the first thing that is wrong with it, with its line."""
     deep = too_deep(text)
@@ -137,9 +171,9 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = min(int(place[1]), len(text.splitlines())) if place else 0
         return RuleBook(), Problem(line, "", str(error)[: place.start() if place else None])
-    repeated = _repeated(text)
-    if repeated:
-        return RuleBook(), repeated
+    wrong = _several(text) or _repeated(text)
+    if wrong:
+        return RuleBook(), wrong
     try:
         book = msgspec.convert({} if data is None else _filled(data), RuleBook)
     except msgspec.ValidationError as error:
@@ -154,6 +188,19 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
 def _filled(data: object) -> object:
     """Without lists whose lines are all commented out."""
     return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+def _several(text: str) -> Problem | None:
+    """More than one document: only one of them would be read."""
+    begun = False
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if re.match(r"(---|\.\.\.)(\s|$)", line):
+            if begun:
+                return Problem(number, "", "begins another document here", "put all rules into one")
+            begun = not line.startswith("---") or bool(line[3:].strip())
+        elif line.strip() and not line.lstrip().startswith(("#", "%")):
+            begun = True
+    return None
 
 
 def _repeated(text: str) -> Problem | None:

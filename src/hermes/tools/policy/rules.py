@@ -87,9 +87,9 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def for_paths(self, paths: tuple[Path, ...], home: Path) -> tuple[List, Rule] | None:
         """The strictest rule about files; an allowance must hold for all of them."""
         for title, rule in self._strictest():
-            if not rule.path:
+            place = place_of(rule, home)
+            if place is None:
                 continue
-            place = Path(rule.path.replace("~", str(home), 1) if rule.path.startswith("~/") else rule.path)
             inside = [place == path or place in path.parents for path in paths]
             if paths and (all(inside) if title == "allow" else any(inside)):
                 return title, rule
@@ -110,6 +110,13 @@ def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
     return len(given) == len(wanted) and all(
         word.plain and word.text == text for word, text in zip(given, wanted, strict=True)
     )
+
+
+def place_of(rule: Rule, home: Path) -> Path | None:
+    """The place a rule names; None if it names none."""
+    if not rule.path:
+        return None
+    return Path(rule.path.replace("~", str(home), 1) if rule.path.startswith("~/") else rule.path)
 
 
 def host_of(text: str) -> str:

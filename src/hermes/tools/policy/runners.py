@@ -19,6 +19,7 @@ from hermes.tools.policy.words import Word
 from hermes.tools.policy.wrappers import (
     FETCHING,
     SHELLS,
+    TRANSPARENT,
     inner_words,
     program_name,
     runs_text,
@@ -44,9 +45,11 @@ def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Findin
     for word in words[1 : len(words) - len(inner)]:
         name, sign, value = word.text.partition("=")
         if sign and re.fullmatch(r"\w+", name):
-            found.append(assigned(name, Word(value, word.known)))
+            found.append(assigned(name, Word(value, word.known), judge.site))
     if wrapper in FETCHING:
         found += fetched(wrapper, words, inner)
+    if wrapper not in TRANSPARENT:
+        found.append(WORK)
     if not inner:
         return found
     if wrapper == "coverage run":
@@ -93,7 +96,7 @@ def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  
     inner = xargs_words(command.words)
     if not inner:
         return [READ] if program_name(command.words[0]) == "xargs" else [unclear("what it runs is not known")]
-    added = listed(command.upstream)
+    added = listed(command.upstream) if command.given is None else None
     mark = xargs_mark(command.words)
     filler = added or Word("$1", known=False)
     if any(mark in word.text for word in inner):

@@ -1,23 +1,69 @@
-"""Variables whose value changes what other programs do."""
+"""Variables whose value changes what other programs do: what they load, run, believe, or whom they talk to."""
 
 import re
 
 from hermes.tools.policy.effects import KINDS, READ, Finding, asks
+from hermes.tools.policy.places import Site
 from hermes.tools.policy.words import Word
 
-_RISKY_VARIABLES = (
-    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_\w+|PROMPT_COMMAND|BASH_ENV|ENV|IFS|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND"
-    r"|EXEC_PATH|CONFIG\w*|EDITOR|SEQUENCE_EDITOR|PAGER|ASKPASS)|PAGER|EDITOR|VISUAL|PYTHONSTARTUP|PERL5(OPT|LIB|DB)|RUBYOPT"
-    r"|SHELLOPTS|BASHOPTS|PS4|HIST\w+|SSH_ASKPASS|SUDO_ASKPASS|MANPAGER|LESSOPEN|HERMES_\w+|NPM_CONFIG_\w*|PIP_\w*INDEX\w*"
+_RISKY = r"""(?ix)
+    (GLIBC_TUNABLES|GCONV_PATH|LOCPATH|HOSTALIASES|RES_OPTIONS|OPENSSL_\w+|SSL_CERT_\w+|SSLKEYLOGFILE|(LD|DYLD)_\w+)
+  | (PATH|HOME|SHELL|ENV|IFS|CDPATH|PWD|OLDPWD|GLOBIGNORE|EXECIGNORE|FPATH|ZDOTDIR|PROMPT_COMMAND|PS[0-4]|TMOUT)
+  | (XDG_\w+_(HOME|DIRS)|SHELLOPTS|HIST\w+|BASHOPTS|BASH_\w+|BASH_FUNC\w*)
+  | \w*_PROXY | (CURL_HOME|CURL_CA_BUNDLE|WGETRC|SYSTEM_WGETRC|NETRC|REQUESTS_CA_BUNDLE)
+  | (NPM|YARN|PNPM|BUN)_CONFIG_\w+ | YARN_\w+ | NODE_(OPTIONS|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|REPL_\w+)
+  | PIP_\w*(INDEX|CONFIG|TRUSTED|FIND|PROXY|CERT)\w* | UV_\w*(INDEX|CONFIG|INSECURE|FIND)\w* | POETRY_\w+ | PYPI_\w+
+  | PYTHON(STARTUP|HOME|INSPECT|USERBASE|BREAKPOINT|EXECUTABLE|PLATLIBDIR|WARNINGS) | PERL5\w* | RUBY(OPT|LIB)
+  | GEM_\w+ | BUNDLE_\w+ | (JAVA_TOOL|_JAVA|JDK_JAVA|MAVEN|GRADLE|SBT)_?\w*OPT\w* | LUA_(INIT|PATH|CPATH)\w* | R_\w+
+  | GO(PROXY|FLAGS|NOSUMDB|SUMDB|INSECURE|TOOLCHAIN|ENV)
+  | CARGO_(HOME|REGISTR\w+|NET\w*|HTTP\w*|BUILD_RUSTC\w*|TARGET_\w+_(LINKER|RUNNER)) | RUST(C|DOC|UP_\w+)
+  | RUSTC_\w*WRAPPER | MAKEFLAGS | MAKEFILES | GNUMAKEFLAGS | TAR_OPTIONS | GREP_OPTIONS | ZIPOPT | UNZIP
+  | GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT$|TRACE$|OPTIONAL_LOCKS$|MERGE_AUTOEDIT$)\w+ | GH_\w+ | \w*PAGER
+  | LESS(OPEN|CLOSE|KEY\w*)?
+  | (\w+_)?(EDITOR|ASKPASS) | VISUAL | BROWSER | (RSYNC|CVS)_RSH | SVN_SSH | SSH_\w+ | DOCKER_\w+
+  | KUBECONFIG | AWK(LIB)?PATH
+  | RIPGREP_CONFIG_PATH | FZF_\w+ | JQ_LIBRARY_PATH | TERMINFO\w* | HERMES_\w+ | DEBUGINFOD_\w+ | NIX_\w+ | DIRENV_\w+
+"""
+_HARMLESS_VALUES = r"true|false|:|cat|less|more|vim?|nano|-?\d+|never|"
+_ONLY_SIZES = (
+    r"(\s|-Xm[xsn]\d+[kmgKMG]?|--max-old-space-size=\d+|--no-(warnings|deprecation)|--experimental-[\w-]+|--trace-[\w-]+"
+    r"|--enable-source-maps|-mod=\w+|-j\s?\d*|-count=\d+|-race|-v|--no-print-directory|-s)*"
 )
-_HARMLESS_VALUES = r"true|:|cat|less|more|vim?|nano|-?1|0?"
+_SETTINGS = r"(?i)NODE_OPTIONS|.*OPTS|.*OPTIONS|GOFLAGS|MAKEFLAGS|PYTHONWARNINGS"
+_NEVER_HARMLESS = r"(?i)PATH|HOME|PWD|OLDPWD|(LD|DYLD)_\w+|NODE_TLS_REJECT_UNAUTHORIZED|BASH_\w+"
+_TRUSTED_FOLDER = r"\$\{?PATH\}?|/usr(/local)?/s?bin|/s?bin|/opt/[\w./+-]+|/snap/bin|/usr/lib/[\w./+-]+"
+_OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.bin)"
 
 
-def assigned(name: str, word: Word) -> Finding:
-    if not re.fullmatch(_RISKY_VARIABLES, name) or (word.known and re.fullmatch(_HARMLESS_VALUES, word.text)):
-        return READ if name not in ("HISTFILE", "HISTSIZE", "HISTFILESIZE") else KINDS["history"]
-    if name.startswith("HIST"):
+def assigned(name: str, word: Word, site: Site) -> Finding:
+    """What giving a variable this value means."""
+    name = name.partition("[")[0]
+    if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
         return KINDS["history"]
-    if name == "IFS" and word.known and len(word.text) <= 1 and word.text in ("", ",", ":", "\n", "\t", "|", ";"):
+    if not re.fullmatch(_RISKY, name) or _is_harmless(name, word, site):
         return READ
     return asks(f"it sets {name}, which changes what other programs do")
+
+
+def _is_harmless(name: str, word: Word, site: Site) -> bool:
+    if name == "PATH":
+        return all(_is_trusted(folder, site) for folder in word.text.split(":"))
+    if not word.known or re.fullmatch(_NEVER_HARMLESS, name):
+        return False
+    if name == "IFS":
+        return word.text in ("", " ", ",", ":", "\n", "\t", "|", ";")
+    if re.fullmatch(_SETTINGS, name):
+        return bool(re.fullmatch(_ONLY_SIZES, word.text)) or name == "PYTHONWARNINGS"
+    return bool(re.fullmatch(_HARMLESS_VALUES, word.text))
+
+
+def _is_trusted(folder: str, site: Site) -> bool:
+    """Whether the programs of a folder are those the user or the project has installed, not ones just written."""
+    if re.fullmatch(_TRUSTED_FOLDER, folder) or re.fullmatch(_OWN_FOLDER, folder):
+        return True
+    paths = site.paths(Word(folder)) if folder.startswith("/") else ()
+    own = re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder)
+    if own != folder:
+        return bool(re.fullmatch(_OWN_FOLDER, own))
+    at_home = bool(paths) and all(site.home in path.parents for path in paths)
+    return at_home and bool(site.guard.delicate(paths, site.workspace))

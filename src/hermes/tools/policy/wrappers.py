@@ -95,6 +95,13 @@ systemd-run: 0 -p -u --unit --property
 """
 FETCHING = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx run", "pnpm dlx", "yarn dlx", "npm exec"))
 """They fetch the program when it is not there."""
+TRANSPARENT = frozenset(
+    (
+        *("env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "stdbuf", "unbuffer", "setsid", "chrt"),
+        *("taskset", "command", "builtin", "exec", "caffeinate", "busybox", "toybox", "setarch", "linux64", "watch"),
+    )
+)
+"""They add nothing to what they run. Others look into the project first, or write something down."""
 _SPLITTING = frozenset(("watch", "cross-env-shell", "sg", "nix-shell --run", "script -c"))
 
 

@@ -7,6 +7,11 @@ import pytest
 from hermes.core.ports import Decision
 from hermes.schema.events import Reach
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
+from hermes.tools.policy.analysis import judge_command
+from hermes.tools.policy.effects import Level
+from hermes.tools.policy.places import Site
+from hermes.tools.policy.rules import Rule, RuleBook
+from hermes.tools.sensitive import Guard
 from hermes.tools.tool import tool
 
 HOME = Path("/users-that-are-not/me")
@@ -27,13 +32,26 @@ def said(decision: Decision) -> tuple[str, Reach]:
         ("make test", "workspace", "allow", "workspace"),
         ("make test", "network", "ask", "network"),
         ("make test", "machine", "ask", "machine"),
-        ("ls -la", "network", "allow", "network"),
-        ("ls -la", "machine", "allow", "machine"),
+        ("ls -la", "network", "ask", "network"),
+        ("ls -la", "machine", "ask", "machine"),
+        ("[[ -v 'a[$(echo x > /tmp/y)]' ]]; echo x", "machine", "ask", "machine"),
+        ("git status", "network", "ask", "network"),
+        ("git status", "machine", "ask", "machine"),
         ("cat *", "machine", "ask", "machine"),  # it may stand for secrets, which only the sandbox hides
         ("pip install x", "workspace", "ask", "network"),
         ("sudo make install", "workspace", "ask", "machine"),
         ("curl -s http://localhost:8000/", "workspace", "allow", "network"),
         ("curl -s http://localhost:8000/ && make", "workspace", "allow", "workspace"),
+        ("curl -s http://localhost:8000/ | jq .a", "workspace", "allow", "network"),
+        ("curl -s http://localhost:8000/ && git status", "workspace", "allow", "workspace"),
+        ("npm view react version", "workspace", "allow", "network"),
+        ("npm view x-$(cat a)", "workspace", "ask", "network"),
+        ("npm view react --userconfig=x", "workspace", "ask", "network"),
+        ("getent hosts x.example", "workspace", "ask", "network"),
+        ("http_proxy=http://x curl -s http://localhost:8000/", "workspace", "ask", "network"),
+        ("curl -s http://localhost:8000/ -Kx", "workspace", "ask", "network"),
+        ("curl -s http://localhost:8000/ -xhttp://y", "workspace", "ask", "network"),
+        ("wget -q --execute=x http://localhost:8000/", "workspace", "ask", "network"),
     ],
 )
 def test_more_than_the_workspace_is_asked_about(command: str, reach: Reach, verdict: str, granted: Reach) -> None:
@@ -92,20 +110,9 @@ def test_python_of_the_model_is_judged_by_what_it_can_do() -> None:
     assert verdict("print(") == "ask"
 
 
-def test_typing_into_a_program_is_judged_as_if_it_were_a_shell() -> None:
-    @tool("process", effect="read")
-    async def process(action: str, text: str = "") -> str:
-        """Looks after programs."""
-        return action + text
-
-    def verdict(text: str, action: str = "write", mode: Mode = "ask", **more: bool) -> str:
-        return policy(mode, **more).judge(process, {"action": action, "text": text}, CWD).verdict
-
-    assert [verdict(text) for text in ("y\n", "ls\n", "rm -rf src\n", "rm -rf /\n")] == [
-        "allow",
-        "allow",
-        "ask",
-        "forbid",
-    ]
-    assert [verdict("rm -rf src\n", action="poll"), verdict("rm -rf src\n", mode="full")] == ["allow", "allow"]
-    assert [verdict("y\n", sandboxed=False), verdict("y\n", strict=True)] == ["ask", "ask"]
+def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
+    book = RuleBook(allow=(Rule(program="npm", arguments=("ci",), reach="network"),))
+    site = Site(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
+    alone, joined = (judge_command(text, site, book).finding for text in ("npm ci", "npm ci && make"))
+    assert (alone.level, alone.reach) == (Level.WORK, "network")
+    assert (joined.level, "joins" in joined.reason) == (Level.ASK, True)

@@ -1,0 +1,113 @@
+"""A whole command seen at once: what stands in it anywhere, before it is read word by word.
+
+A variable is believed only if nothing anywhere in the text can give it another value, and text in quotes is not
+believed to be only text where bash would evaluate it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
+
+_SETTERS = frozenset(
+    (
+        *("read", "mapfile", "readarray", "getopts", "source", ".", "eval", "unset", "let", "trap", "coproc"),
+        *("alias", "hash", "enable", "shopt", "fc", "bind", "complete", "compopt", "vared", "zmodload", "autoload"),
+    )
+)
+"""Builtins that can give a variable a value that is not written as an assignment, or make words mean something else."""
+_DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
+_EVALUATES = frozenset(
+    (
+        *("let", "test", "[", "unset", "printf", "read", "mapfile", "readarray", "getopts", "wait", "trap", "eval"),
+        *_DECLARES,
+    )
+)
+"""Builtins that evaluate a subscript in their arguments."""
+_ARITHMETIC = frozenset(("test_command", "arithmetic_expansion", "c_style_for_statement", "subscript", "array"))
+_CALCULATED = r"\+\+|--|(?<![=!<>])=(?!=)"
+_SUBSCRIPT = r"\w\[[^\]]*(\$\(|`|\$\{|<\(|>\()"
+_PROMPT = r"\$\{!?[\w@*\[\]]+@[PAKa]"
+_SETTING = (
+    r"\bprintf\b[^;|&]*\s-\w*v",
+    r"\bwait\b[^;|&]*\s-\w*p",
+    r"\b(declare|typeset|local)\b[^;|&]*\s[-+]\w*n",
+)
+"""Options with which a builtin sets a variable, or makes it another name for one."""
+_ALIKE = r"\$\{[\w\[\]]+:?=|\{\w+\}[<>]"
+"""Expansions and redirections that assign."""
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """What stands in a text, wherever."""
+
+    kinds: frozenset[str]
+    """The kinds of its nodes."""
+    names: frozenset[str]
+    """The programs it names in plain words."""
+    assigned: dict[str, int]
+    """How often each variable is assigned."""
+    is_steady: bool
+    """Whether variables change only by assignments."""
+    evaluates: bool
+    """Whether bash may evaluate a command that stands in quotes."""
+
+    def is_believable(self, name: str) -> bool:
+        """Whether a variable has one value in the whole text."""
+        return self.is_steady and self.assigned.get(name, 0) == 1
+
+
+def outline(root: Node, text: str) -> Outline:
+    """Looks over a whole tree."""
+    kinds: set[str] = set()
+    names: set[str] = set()
+    assigned: Counter[str] = Counter()
+    quoted = False
+    for node in _all(root):
+        kind = node.type
+        kinds.add(kind)
+        if kind == "command_name":
+            names.add(_text(node).strip("\\'\""))
+        elif kind in ("declaration_command", "unset_command"):
+            names.add(_text(node.children[0]))
+        elif kind == "variable_assignment":
+            assigned[_text(node.child_by_field_name("name")).partition("[")[0]] += 1
+        elif kind == "for_statement":
+            assigned[_text(node.child_by_field_name("variable"))] += 2
+        elif kind in ("raw_string", "ansi_c_string", "string", "word", "regex"):
+            quoted = quoted or bool(re.search(_SUBSCRIPT, _text(node).replace("\\", "")))
+    return Outline(
+        frozenset(kinds),
+        frozenset(names),
+        dict(assigned),
+        is_steady=_is_steady(kinds, names, text),
+        evaluates=(quoted and bool(names & _EVALUATES or kinds & _ARITHMETIC or "((" in text))
+        or bool(re.search(_PROMPT, text)),
+    )
+
+
+def _is_steady(kinds: set[str], names: set[str], text: str) -> bool:
+    if names & _SETTERS or re.search(_ALIKE, text):
+        return False
+    if any(re.search(pattern, text) for pattern in _SETTING):
+        return False
+    calculates = "((" in text or "c_style_for_statement" in kinds
+    return not (calculates and any(re.search(_CALCULATED, part) for part in text.split("((")[1:]))
+
+
+def _all(node: Node) -> Iterator[Node]:
+    """Every named node; a cursor, as nesting has no bound here."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.is_named:
+            yield one
+        waiting.extend(one.children)
+
+
+def _text(node: Node) -> str:
+    return node.text.decode("utf-8", "surrogatepass") if node is not None else ""

@@ -1,0 +1,68 @@
+"""Which paths are delicate, by rule: what a home hides, what runs later, what holds keys."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.tools.sensitive import Guard
+
+USER = Path("/users-that-are-not/me")
+CWD = USER / "work"
+GUARD = Guard(USER / ".hermes", USER)
+
+WRITES = ".bashrc .local/bin/git bin/ls .config/git/config .vim/plugin/x.vim .anything .anything/deep/x .zshrc.local"
+CARRIED = "AGENTS.md CLAUDE.md a/.cargo/config.toml .venv/bin/python node_modules/.bin/eslint .mise.toml mise.toml"
+CARRIED += " lefthook.yml .husky/pre-commit .git/config .envrc .vscode/tasks.json .git .mcp.json .zed/settings.json"
+OPEN = "src/a.py Makefile .github/workflows/ci.yml .gitignore .editorconfig docs/agents.rst bin/tool .venv/lib/x.py"
+KEYS = "id_rsa id_rsa.bak id_ed25519_github deploy_key x.pem x.key credentials credentials.yml.enc token token.txt"
+KEYS += " auth_token.json rclone.conf wg0.conf terraform.tfvars service-account-x.json .env.local"
+PLAIN = "id_rsa.pub src/tokenizer.py src/token.ts design-tokens.json tokens.py .env.example keys.md credentials.py"
+
+
+@pytest.mark.parametrize("name", WRITES.split())
+def test_what_a_home_hides_is_never_written_unasked(name: str) -> None:
+    for folder in (USER, CWD):
+        assert GUARD.carrying((USER / name,), folder)
+        assert GUARD.delicate((USER / name,), folder)
+
+
+@pytest.mark.parametrize("name", CARRIED.split())
+def test_what_steers_later_runs_is_carrying(name: str) -> None:
+    assert GUARD.delicate((CWD / name,), CWD)
+
+
+@pytest.mark.parametrize("name", OPEN.split())
+def test_the_rest_of_a_project_is_not(name: str) -> None:
+    assert GUARD.carrying((CWD / name,), CWD) == ""
+
+
+@pytest.mark.parametrize("name", KEYS.split())
+def test_keys_are_known_by_their_names(name: str) -> None:
+    assert GUARD.secret((CWD / name,), CWD)
+
+
+@pytest.mark.parametrize("name", PLAIN.split())
+def test_other_names_are_no_keys(name: str) -> None:
+    assert GUARD.secret((CWD / name,), CWD) == ""
+
+
+@pytest.mark.parametrize(
+    "path", ["/run/secrets/x", "/var/run/secrets/a/token", "/etc/ssl/private/x", "/etc/wireguard/y"]
+)
+def test_places_of_secrets(path: str) -> None:
+    assert GUARD.secret((Path(path),), CWD)
+
+
+def test_reading_what_a_home_hides_is_asked_about_unless_it_is_code_or_the_work_itself() -> None:
+    assert GUARD.secret((USER / ".config" / "doctl" / "config.yaml",), CWD)
+    assert GUARD.secret((USER / ".viminfo",), USER)
+    assert GUARD.secret((USER / ".cargo" / "registry" / "src" / "a.rs",), CWD) == ""
+    assert GUARD.secret((USER / ".hermes" / "skills" / "a" / "SKILL.md",), CWD) == ""
+    dotfiles = USER / ".dotfiles"
+    assert GUARD.secret((dotfiles / "x",), dotfiles) == ""
+    assert GUARD.carrying((dotfiles / "x",), dotfiles) == ""
+    assert GUARD.carrying((USER / ".other" / "x",), dotfiles)
+
+
+def test_without_a_home_only_names_decide() -> None:
+    assert Guard(USER / ".hermes").secret((USER / ".viminfo",), CWD) == ""
