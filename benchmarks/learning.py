@@ -18,8 +18,8 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.journal import SessionJournal
-from hermes.app.learning import Learner, Nobody
-from hermes.core.budget import Budget, Price, request_tokens
+from hermes.app.learning import Circle, Learner, Nobody
+from hermes.core.budget import Budget, request_tokens
 from hermes.core.calls import CallRunner
 from hermes.core.ports import Decision, Model, Tool
 from hermes.core.turn import NativeRuntime, Turn
@@ -109,25 +109,20 @@ class Apprentice:
         return [("skill_manage", {"action": "write", "name": SKILL, "text": text})]
 
 
-class Circle:
-    """What a review takes from an agent."""
-
-    def __init__(self, model: Model, tools: Mapping[str, Tool]) -> None:
-        self._model = model
-        self._tools = tools
+def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
+    """What a review takes from an agent; there is always room, and nothing has a price."""
 
     @asynccontextmanager
-    async def model(self, session: str) -> AsyncIterator[Model]:  # noqa: ARG002 - the port's shape
-        yield self._model
+    async def same(session: str) -> AsyncIterator[Model]:  # noqa: ARG001 - the port's shape
+        yield model
 
-    def tools(self, session: str) -> Mapping[str, Tool]:  # noqa: ARG002 - the port's shape
-        return self._tools
+    def offered(session: str) -> Mapping[str, Tool]:  # noqa: ARG001 - the port's shape
+        return tools
 
-    def room(self, session: str, input_tokens: int) -> None:
-        """There is always room."""
-
-    def price(self) -> Price | None:
+    def room(session: str, input_tokens: int) -> None:  # noqa: ARG001 - the port's shape
         return None
+
+    return Circle(same, offered, room, lambda: None)
 
 
 class Anything:
@@ -156,7 +151,7 @@ async def work(app: App, model: Apprentice, what: str, *, poison: str = "", revi
     shop = Shop(poison)
     own = {one.spec.name: one for one in Learner(app).tools()}
     tools: dict[str, Tool] = {"shop": shop.shop, **own}
-    learner = Learner(app, Circle(model, tools))
+    learner = Learner(app, circle(model, tools))
     session = app.begin(SessionCreated(surface="benchmark")).session
     specs = tuple(one.spec for one in tools.values())
     prompt = SessionPrompted(system=("You release shops.", learner.prompt()), tools=specs)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,24 +50,17 @@ _SESSIONS = 256  # whose tallies are remembered
 _REFUSED = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 
 
-class Circle(Protocol):
+class Circle(NamedTuple):
     """What a review takes from the agent it belongs to."""
 
-    def model(self, session: str) -> AbstractAsyncContextManager[Model]:
-        """The model that reviews, for as long as it takes."""
-        ...
-
-    def tools(self, session: str) -> Mapping[str, Tool]:
-        """The tools that the session's prompt names."""
-        ...
-
-    def room(self, session: str, input_tokens: int) -> None:
-        """Raises BudgetSpent when a call of this size would pass a cap of the user's."""
-        ...
-
-    def price(self) -> Price | None:
-        """The most that a token can cost."""
-        ...
+    model: Callable[[str], AbstractAsyncContextManager[Model]]
+    """The model that reviews a session, for as long as it takes."""
+    tools: Callable[[str], Mapping[str, Tool]]
+    """The tools that the session's prompt names."""
+    room: Callable[[str, int], None]
+    """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
+    price: Callable[[], Price | None]
+    """The most that a token can cost."""
 
 
 class Learner:
@@ -81,7 +74,6 @@ class Learner:
         self._taint = Taint()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self.learning: Learning = open_learning(app.home, self._settings, environment(), clock=app.clock)
 
     def tools(self) -> tuple[Tool, ...]:
@@ -98,10 +90,9 @@ class Learner:
             return f"[Memory and skills could not be read: {error.message}]"
 
     def start(self) -> None:
-        """Begins to watch for conversations that are due. To be called inside the event loop that runs turns."""
+        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it."""
         if self._settings.mode == "off" or self._handle is not None or self._circle is None:
             return
-        self._loop = asyncio.get_running_loop()
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
 
     async def close(self) -> None:
@@ -125,13 +116,17 @@ class Learner:
             return await self._review(session) if alone else None
 
     def _ended(self, event: Mapping[str, Any]) -> None:
-        """A turn ended, in whatever thread."""
+        """A turn ended here. One that another process ran is that process's business."""
         session = event.get("session_id")
-        if isinstance(session, str) and self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._begin, session)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if isinstance(session, str):
+            self._begin(session, loop)
 
-    def _begin(self, session: str) -> None:
-        task = asyncio.ensure_future(self._consider(session))
+    def _begin(self, session: str, loop: asyncio.AbstractEventLoop) -> None:
+        task = loop.create_task(self._consider(session))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

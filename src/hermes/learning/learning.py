@@ -13,7 +13,7 @@ from hermes.learning.library import BUNDLED, Library
 from hermes.learning.memory import Limits, Memory, MemoryProvider
 from hermes.learning.proposals import Proposal, Proposals
 from hermes.learning.records import Records
-from hermes.learning.repository import Repository, find_git
+from hermes.learning.repository import Repository
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 
@@ -121,7 +121,7 @@ def open_learning(
     """Puts the parts together. Touches no file."""
     clock = clock or SystemClock()
     folder = home.root / "learning"
-    history = History(home.root, Repository(home.root, folder / "history.git", find_git(environment)))
+    history = History(home.root, Repository(home.root, folder / "history.git", environment))
     memory = Memory(home.memories, history, Limits(settings.memory_limit, settings.user_limit), provider=provider)
     skills = Library(home.skills, Records(folder), history, clock, bundled)
     return Learning(home, clock, history, memory, skills)

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from hermes.learning.change import LearningError
@@ -50,10 +51,14 @@ def find_git(environment: Mapping[str, str]) -> str:
 class Repository:
     """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
 
-    def __init__(self, root: Path, folder: Path, git: str) -> None:
+    def __init__(self, root: Path, folder: Path, environment: Mapping[str, str]) -> None:
         self._root = root
         self._folder = folder
-        self._git = git
+        self._environment = environment
+
+    @cached_property
+    def _git(self) -> str:
+        return find_git(self._environment)
 
     @property
     def usable(self) -> bool:

@@ -35,20 +35,23 @@ TOOLSETS = (
     Toolset("browser", "use a real browser", ("browser_*",)),
     Toolset("code", "run Python that calls the other tools", ("run_python",)),
     Toolset("sessions", "look up past conversations", ("session_search",)),
+    Toolset("memory", "keep notes for later sessions", ("memory",)),
+    Toolset("skills", "use and keep ways of doing things", ("skills_list", "skill_*")),
     Toolset("delegate", "hand work to other agents", ("delegate", "delegate_*")),
     Toolset("mcp", "tools of your MCP servers", ("mcp.*",)),
     Toolset(OTHER, "tools of plugins", ("*",)),
 )
 _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
 
-_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", "delegate", "mcp", OTHER)
+_LEARNED = ("memory", "skills")
+_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", *_LEARNED, "delegate", "mcp", OTHER)
 SURFACES: dict[str, tuple[str, ...]] = {
     "cli": _PERSON,
     "tui": _PERSON,
     "dashboard": _PERSON,
-    "api": ("terminal", "files", "plan", "ask", "web", "sessions", "mcp", OTHER),
-    "gateway": ("files", "plan", "ask", "web", "sessions", "mcp", OTHER),
-    "cron": ("terminal", "files", "plan", "web", "code", "sessions", "mcp", OTHER),
+    "api": ("terminal", "files", "plan", "ask", "web", "sessions", *_LEARNED, "mcp", OTHER),
+    "gateway": ("files", "plan", "ask", "web", "sessions", *_LEARNED, "mcp", OTHER),
+    "cron": ("terminal", "files", "plan", "web", "code", "sessions", "skills", "mcp", OTHER),
 }
 """What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
 where nobody is there, nobody is asked."""

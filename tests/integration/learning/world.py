@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.learning import Learner
+from hermes.app.learning import Circle, Learner
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
@@ -48,7 +48,7 @@ class Danger:
         return ToolResult(text=command)
 
 
-class Circle:
+class Agent:
     """What a review takes from an agent, with a scripted model."""
 
     def __init__(self, learner_tools: tuple[Tool, ...], model: Model) -> None:
@@ -79,8 +79,8 @@ class World:
         chosen = Settings(learning=settings or LearningSettings(turns=2))
         self.app: App = build(chosen, Home(root), bus=Bus())
         plain = Learner(self.app)
-        self.circle = Circle(plain.tools(), model)
-        self.learner = Learner(self.app, self.circle)
+        self.circle = agent = Agent(plain.tools(), model)
+        self.learner = Learner(self.app, Circle(agent.model, agent.tools, agent.room, agent.price))
         self.learning = self.learner.learning
         self._turns = itertools.count(1)
         self.session = self.begin()

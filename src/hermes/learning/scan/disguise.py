@@ -6,7 +6,6 @@ Each reading is plain lower-case text. None of them is shown to anybody; they ar
 import base64
 import binascii
 import codecs
-import html
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -80,6 +79,8 @@ def _candidates(text: str) -> Iterator[str]:
     if not stripped.isascii():
         yield stripped.translate(_LOOKALIKES)
     if "&" in shown or "%" in shown or "\\" in shown:
+        import html  # its table of names is large, and seldom needed
+
         yield re.sub(_ESCAPED, lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(shown)))
     if re.search(_MIXED, stripped):
         yield re.sub(_MIXED, lambda found: found[0].translate(_DIGITS), stripped)
