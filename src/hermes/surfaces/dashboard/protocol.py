@@ -7,8 +7,9 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from hermes.surfaces.dashboard.feeds.hub import PATIENCE
+
 RESUME = 4008  # close code: you were too slow, connect again with your cursor
-PATIENCE = 10.0  # seconds that a peer may take nothing
 MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
 _BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
 _GRACE = 2.0  # seconds for the close code to get through
@@ -44,19 +45,19 @@ class TooSlow(Exception):
     """The peer took nothing for a while, and was let go."""
 
 
-async def send_text(socket: WebSocket, data: bytes) -> None:
-    """Sends a text frame. Raises TooSlow once the peer has taken nothing for `PATIENCE` seconds."""
-    await _send(socket, {"type": "websocket.send", "text": data.decode()})
+async def send_text(socket: WebSocket, data: bytes, *, patience: float = PATIENCE) -> None:
+    """Sends a text frame. Raises TooSlow once the peer has taken nothing for `patience` seconds."""
+    await _send(socket, {"type": "websocket.send", "text": data.decode()}, patience)
 
 
-async def send_bytes(socket: WebSocket, data: bytes) -> None:
+async def send_bytes(socket: WebSocket, data: bytes, *, patience: float = PATIENCE) -> None:
     """The same with a binary frame."""
-    await _send(socket, {"type": "websocket.send", "bytes": data})
+    await _send(socket, {"type": "websocket.send", "bytes": data}, patience)
 
 
-async def _send(socket: WebSocket, message: dict[str, object]) -> None:
+async def _send(socket: WebSocket, message: dict[str, object], patience: float) -> None:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             await socket.send(message)
     except TimeoutError as error:
         drop = socket.scope.get(_DROP)

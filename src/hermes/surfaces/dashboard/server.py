@@ -40,6 +40,7 @@ from hermes.surfaces.dashboard.running import Running
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PUBLISHER = 365 * 24 * 3600.0  # seconds that the token of local publishers is good for
+_BACKLOG = 2048  # connections that wait to be accepted
 _PATIENCE = 5  # seconds for connections to end
 
 
@@ -244,6 +245,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((name.strip("[]"), port))
+        listener.listen(_BACKLOG)  # from here on a visitor waits, and is not sent away
     except OSError as error:
         listener.close()
         raise HermesError(

@@ -13,6 +13,7 @@ from hermes.app.app import Bus
 from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
+PATIENCE = 10.0
 _REMEMBERED = 1024  # sessions whose state is kept
 _QUESTIONS = ("agent.approval.", "agent.question.")
 _TRACED = ("agent.message.", "agent.reasoning.", "agent.tool.", "agent.turn.", "agent.model.", "agent.reply.")
@@ -46,6 +47,8 @@ class Hub:
         self.watched = asyncio.Event()
         self.lost = 0
         self.closed_slow = 0
+        self.patience = PATIENCE
+        """Seconds that a consumer may take nothing before it is let go."""
 
     def stop(self) -> None:
         """Ends every feed."""

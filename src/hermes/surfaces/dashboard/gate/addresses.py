@@ -31,7 +31,9 @@ class Addresses:
 
         A page on another port of this machine is somebody else's, as is one that came by another of our names.
         """
-        return origin in self._public_origins or origin == f"{self._scheme}://{host.strip().lower()}"
+        name = host.strip().lower()
+        is_own = self._plain(name) in self._own and origin == f"{self._scheme}://{name}"
+        return is_own or origin in self._public_origins
 
     def _plain(self, host: str) -> str:
         """Without the port that goes without saying."""

@@ -65,7 +65,7 @@ class FeedRoutes:
         async def show() -> None:
             try:
                 async for batch in feed.batches(epoch=query.epoch, after=query.after):
-                    await _send(socket, batch)
+                    await self._send(socket, batch)
             except SessionNotFound:
                 pass
             await socket.close(GONE, "no such session")
@@ -87,9 +87,9 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._hub.overhearing(query.pattern) as inbox:
-                await _send(socket, [Item(_hello(query.pattern))])
+                await self._send(socket, [Item(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
-                    await _send(socket, batch)
+                    await self._send(socket, batch)
             await socket.close(1012)
 
         await self._run(socket, show())
@@ -128,6 +128,19 @@ class FeedRoutes:
 
         await self._run(socket, show())
 
+    async def _send(self, socket: WebSocket, batch: list[Item]) -> None:
+        """A batch in frames of a bearable size."""
+        frame: list[bytes] = []
+        size = 0
+        for item in batch:
+            if size + len(item.data) > _FRAME and frame:
+                await send_text(socket, b"[" + b",".join(frame) + b"]", patience=self._hub.patience)
+                frame.clear()
+                size = 0
+            frame.append(item.data)
+            size += len(item.data)
+        await send_text(socket, b"[" + b",".join(frame) + b"]", patience=self._hub.patience)
+
     async def _run(self, socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
         loop = asyncio.get_running_loop()
         try:
@@ -151,20 +164,6 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
             gap = {"type": "gap", "dropped": dropped, "pattern": pattern, "policy": "drop_newest"}
             items.append(Item(msgspec.json.encode(gap)))
         yield items
-
-
-async def _send(socket: WebSocket, batch: list[Item]) -> None:
-    """A batch in frames of a bearable size."""
-    frame: list[bytes] = []
-    size = 0
-    for item in batch:
-        if size + len(item.data) > _FRAME and frame:
-            await send_text(socket, b"[" + b",".join(frame) + b"]")
-            frame.clear()
-            size = 0
-        frame.append(item.data)
-        size += len(item.data)
-    await send_text(socket, b"[" + b",".join(frame) + b"]")
 
 
 async def _sse(batches: AsyncIterator[list[Item]]) -> AsyncIterator[bytes]:

@@ -1,0 +1,107 @@
+"""`hermes dashboard` and `hermes plugins` as processes."""
+
+import asyncio
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from hermes.testing.installed import InstalledHermes
+
+_PATIENCE = 30.0
+
+
+@asynccontextmanager
+async def _running(hermes: InstalledHermes) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, str]]:
+    """A dashboard with its address and its link."""
+    process = await hermes.start("dashboard", "--port", "0", "--no-open")
+    assert process.stdout is not None
+    try:
+        said = ""
+        async with asyncio.timeout(_PATIENCE):
+            while "code=" not in said:
+                line = (await process.stdout.readline()).decode()
+                assert line, said
+                said += line
+        (url,) = re.findall(r"Hermes is at (\S+)", said)
+        (link,) = re.findall(r"(\S+/login\?code=\S+)", said)
+        yield process, url, link
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    async with (
+        _running(hermes) as (process, url, link),
+        httpx2.AsyncClient(trust_env=False, timeout=_PATIENCE) as client,
+    ):
+        assert (await client.get(link)).status_code == 200
+        assert (await client.get(f"{url}/api/auth")).json()["by"] == "cookie"
+        token = (await hermes.run("dashboard", "--print-token", "--scope", "observe")).out.strip()
+        client.cookies.clear()
+        answer = await client.get(f"{url}/api/auth", headers={"Authorization": f"Bearer {token}"})
+        assert answer.json()["scopes"] == ["observe"]
+        for words in ("dashboard --link", "dashboard"):
+            again = await hermes.run(*words.split())
+            assert again.code == 0
+            assert (await client.get(again.out.strip())).status_code == 200
+            assert ("runs already" in again.err) is (words == "dashboard")
+        running = hermes.home / "dashboard" / "running.json"
+        assert msgspec.json.decode(running.read_bytes())["pid"] == process.pid
+        process.send_signal(signal.SIGTERM)
+        out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
+        assert (process.returncode, err.decode()) == (0, "")
+        assert "has ended" in out.decode()
+        assert not running.exists()
+    assert (await hermes.run("dashboard", "--link")).code == 2
+    await hermes.run("dashboard", "--sign-out")
+    async with _running(hermes) as (_, url, _), httpx2.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
+        answer = await client.get(f"{url}/api/auth", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({}, "needs a password"),
+        ({"HERMES_DASHBOARD_PASSWORD": "long enough"}, "no TLS"),
+        ({"HERMES_DASHBOARD_TOKEN_ONLY": "true"}, "no TLS"),
+        ({"HERMES_DASHBOARD_PASSWORD": "x", "HERMES_DASHBOARD_BEHIND_PROXY": "true"}, "the name it is reached by"),
+        ({"HERMES_DASHBOARD_TLS_CERT": "x.pem"}, "belong together"),
+    ],
+)
+async def test_it_does_not_listen_to_others_unguarded(tmp_path: Path, environ: dict[str, str], words: str) -> None:
+    done = await InstalledHermes(tmp_path).run("dashboard", "--host", "0.0.0.0", "--port", "0", **environ)  # noqa: S104
+    assert done.code != 0
+    assert words in done.err
+
+
+async def test_tokens_say_what_they_are_for(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    for words in (["--print-token"], ["--print-token", "--scope", "everything"]):
+        done = await hermes.run("dashboard", *words)
+        assert (done.code, done.out) == (2, "")
+        assert "observe, chat, approve, terminal, publish, admin" in done.err
+
+
+async def test_plugins_are_listed_enabled_and_disabled(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    assert "There are no plugins" in (await hermes.run("plugins", "list")).out
+    folder = hermes.home / "plugins" / "mine" / "dashboard"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text('{"name": "mine", "version": "2"}')
+    assert "mine" in (await hermes.run("plugins")).out
+    assert "is enabled" in (await hermes.run("plugins", "enable", "mine")).out
+    (folder / "new.py").write_text("")
+    (row,) = msgspec.json.decode((await hermes.run("plugins", "list", "--json")).out)["plugins"]
+    assert (row["name"], row["state"]) == ("mine", "changed")
+    assert "is disabled" in (await hermes.run("plugins", "disable", "mine")).out
+    assert (await hermes.run("plugins", "enable", "yours")).code == 2

@@ -1,0 +1,278 @@
+"""Feeds: replay from a cursor, then live, without holes or doubles, whoever writes and however often a line breaks."""
+
+import asyncio
+import random
+import socket as sockets
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.integration.dashboard.house import PATIENCE, House, frames, is_type
+from websockets.exceptions import ConnectionClosed
+
+from hermes.app import build
+from hermes.schema.events import SessionCreated, SessionTitled
+from hermes.settings import Home, Settings
+from hermes.surfaces.dashboard.feeds.inbox import LIMIT
+
+
+def _begin(house: House) -> str:
+    return house.app.begin(SessionCreated(surface="test")).session
+
+
+def _say(house: House, session: str, count: int, start: int = 0) -> None:
+    for number in range(start, start + count):
+        house.app.record(session, SessionTitled(title=f"title {number}"))
+
+
+def _titled(number: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda event: event.get("title") == f"title {number}"
+
+
+def _seqs(events: list[dict[str, Any]]) -> list[int]:
+    return [event["seq"] for event in events if "seq" in event]
+
+
+async def test_rows_of_before_come_first_then_those_that_happen(house: House) -> None:
+    session = _begin(house)
+    _say(house, session, 500)
+    async with house.socket(f"/api/sessions/{session}/feed", scope="observe") as socket:
+        events = await frames(socket, is_type("feed.partial"))
+        assert events[0]["type"] == "feed.hello"
+        assert events[0]["head"] == 501
+        assert _seqs(events) == list(range(1, 502))
+        await asyncio.to_thread(_say, house, session, 300, 500)
+        assert _seqs(await frames(socket, _titled(799))) == list(range(502, 802))
+    async with house.socket(f"/api/sessions/{session}/feed?epoch={events[0]['epoch']}&after=790") as socket:
+        assert _seqs(await frames(socket, is_type("feed.partial"))) == list(range(791, 802))
+
+
+async def test_a_line_that_breaks_a_hundred_times_loses_and_doubles_nothing(house: House) -> None:
+    session = _begin(house)
+    dice = random.Random(7)
+    done = asyncio.Event()
+
+    async def write() -> None:
+        for number in range(600):
+            await asyncio.to_thread(house.app.record, session, SessionTitled(title=f"title {number}"))
+        done.set()
+
+    writing = asyncio.create_task(write())
+    seen: list[int] = []
+    epoch = breaks = 0
+    async with asyncio.timeout(PATIENCE):
+        while breaks < 100 or not seen or seen[-1] < 601:
+            after = seen[-1] if seen else 0
+            async with house.socket(f"/api/sessions/{session}/feed?epoch={epoch}&after={after}") as socket:
+                for _ in range(dice.randint(1, 3) if breaks < 100 else 10_000):
+                    batch = msgspec.json.decode(await socket.recv())
+                    epoch = epoch or batch[0].get("epoch", 0)
+                    seen += _seqs(batch)
+                    if done.is_set() and seen and seen[-1] == 601:
+                        break
+                socket.transport.abort()
+            breaks += 1
+    await writing
+    assert seen == list(range(1, 602))
+
+
+async def test_a_cursor_of_another_epoch_is_said_so_and_everything_follows(house: House) -> None:
+    session = _begin(house)
+    _say(house, session, 3)
+    async with house.socket(f"/api/sessions/{session}/feed?epoch=5&after=2") as socket:
+        events = await frames(socket, is_type("feed.partial"))
+    assert [event["type"] for event in events[:2]] == ["feed.hello", "feed.epoch_changed"]
+    assert events[1]["was"] == 5
+    assert _seqs(events) == [1, 2, 3, 4]
+
+
+async def test_rows_that_are_gone_are_said_so(house: House) -> None:
+    session = _begin(house)
+    _say(house, session, 6)
+    database = house.app.store.log._db
+    database.write(lambda connection: connection.execute("DELETE FROM events WHERE seq IN (3, 4)").fetchall())
+    async with house.socket(f"/api/sessions/{session}/feed") as socket:
+        events = await frames(socket, is_type("feed.partial"))
+    assert _seqs(events) == [1, 2, 5, 6, 7]
+    (lost,) = [event for event in events if event["type"] == "feed.truncated"]
+    assert (lost["first"], lost["last"]) == (3, 4)
+
+
+async def test_somebody_who_comes_late_sees_what_is_being_said(house: House) -> None:
+    session = _begin(house)
+    bus = house.app.bus
+    place = {"session_id": session, "turn_id": "t"}
+    async with house.socket(f"/api/sessions/{session}/feed") as early:
+        await frames(early, is_type("feed.partial"))
+        for text in ("Once ", "upon "):
+            bus.publish("agent.message.delta", {"text": text, **place})
+        bus.publish("agent.tool.progress", {"call_id": "c", "text": "line\n", **place})
+        async with house.socket(f"/api/sessions/{session}/feed") as late:
+            partial = (await frames(late, is_type("feed.partial")))[-1]
+            assert (partial["text"], partial["tools"]) == ("Once upon ", {"c": "line\n"})
+            bus.publish("agent.message.delta", {"text": "a time", **place})
+            assert (await frames(late, is_type("agent.message.delta")))[-1]["text"] == "a time"
+        texts = [event["text"] for event in await frames(early, lambda event: event.get("text") == "a time")]
+        assert texts == ["Once ", "upon ", "line\n", "a time"]
+
+
+_WRITER = """
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from hermes.app import build
+from hermes.schema.events import SessionTitled
+from hermes.settings import Home, Settings
+with build(Settings(), Home(Path(sys.argv[1]))) as app:
+    for number in range(int(sys.argv[3])):
+        app.record(sys.argv[2], SessionTitled(title=f"title {number}"))
+"""
+
+
+async def _write_elsewhere(house: House, session: str, count: int) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _WRITER, str(house.app.home.root), session, str(count)
+    )
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+
+
+async def test_what_another_process_writes_is_followed_live(house: House) -> None:
+    session = _begin(house)
+    _say(house, session, 1)
+    async with (
+        house.socket(f"/api/sessions/{session}/feed") as socket,
+        house.socket("/api/feed?pattern=session.titled") as everything,
+    ):
+        await frames(socket, is_type("feed.partial"))
+        await frames(everything, is_type("feed.hello"))
+        await _write_elsewhere(house, session, 40)
+        assert _seqs(await frames(socket, _titled(39))) == list(range(3, 43))
+        assert _seqs(await frames(everything, _titled(39))) == list(range(3, 43))
+
+
+async def test_a_session_begun_elsewhere_is_seen_by_those_who_watch_everything(house: House) -> None:
+    async with house.socket("/api/feed?pattern=session.*") as everything:
+        await frames(everything, is_type("feed.hello"))
+        await asyncio.to_thread(_begin, house)
+        await frames(everything, is_type("session.created"))
+        with build(Settings(), Home(house.app.home.root)) as other:
+            session = other.begin(SessionCreated(surface="elsewhere")).session
+        seen = await frames(everything, lambda event: event.get("session_id") == session)
+        assert seen[-1]["surface"] == "elsewhere"
+
+
+async def test_a_session_that_is_deleted_ends_its_feed(house: House) -> None:
+    session = _begin(house)
+    async with house.socket(f"/api/sessions/{session}/feed") as socket:
+        await frames(socket, is_type("feed.partial"))
+        await house.call("DELETE", f"/api/sessions/{session}")
+        await frames(socket, is_type("feed.deleted"))
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4004
+
+
+async def test_there_is_no_feed_of_a_session_that_is_none(house: House) -> None:
+    async with house.socket("/api/sessions/none/feed") as socket:
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4004
+
+
+async def _events(lines: Any, count: int) -> list[tuple[str, dict[str, Any]]]:
+    """Server-sent events with their ids."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    name = ""
+    async with asyncio.timeout(PATIENCE):
+        async for line in lines:
+            if line.startswith("id: "):
+                name = line[4:]
+            elif line.startswith("data: "):
+                found.append((name, msgspec.json.decode(line[6:])))
+                name = ""
+                if len(found) == count:
+                    break
+    return found
+
+
+async def test_server_sent_events_go_on_behind_the_last_event_id(house: House) -> None:
+    session = _begin(house)
+    _say(house, session, 4)
+    path = f"/api/sessions/{session}/stream"
+    async with house.client.stream("GET", path, headers=house.bearer("observe")) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        first = await _events(answer.aiter_lines(), 4)
+    last = first[-1][0]
+    assert last == f"{first[-1][1]['epoch']}-3"
+    headers = {"Last-Event-ID": last, **house.bearer("observe")}
+    async with house.client.stream("GET", f"{path}?after=1", headers=headers) as answer:
+        lines = answer.aiter_lines()
+        again = await _events(lines, 4)
+        assert [event.get("seq") for _, event in again] == [None, 4, 5, None]
+        await asyncio.to_thread(_say, house, session, 1, 9)
+        assert (await _events(lines, 1))[0][1]["title"] == "title 9"
+
+
+async def _stuck(house: House, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that shakes hands and reads nothing more, with a small buffer of its own."""
+    host, _, port = house.host.partition(":")
+    raw = sockets.socket()
+    raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+    raw.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(raw, (host, int(port)))
+    reader, writer = await asyncio.open_connection(sock=raw, limit=1024)
+    writer.write(
+        f"GET {path} HTTP/1.1\r\nHost: {house.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+        f"Authorization: Bearer {house.token('observe')}\r\n\r\n".encode()
+    )
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert b" 101 " in head
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    return reader, writer
+
+
+async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(house: House) -> None:
+    hub = house.served.board.hub
+    hub.patience = 0.5
+    _, stuck = await _stuck(house, "/api/feed?pattern=load.**")
+    async with house.socket("/api/feed?pattern=load.**") as healthy:
+        await frames(healthy, is_type("feed.hello"))
+        text = "x" * 10_000
+
+        async def load() -> None:
+            number = 0
+            while not hub.closed_slow:
+                for _ in range(10):
+                    house.app.bus.publish("load.one", {"number": number, "text": text})
+                    number += 1
+                assert max(inbox._size for inbox in hub._inboxes()) <= LIMIT
+                await asyncio.sleep(0.002)
+            house.app.bus.publish("load.end", {"number": number})
+
+        loading = asyncio.create_task(load())
+        events = await frames(healthy, is_type("load.end"))
+        await loading
+    numbers = [event["number"] for event in events]
+    assert numbers == list(range(len(numbers)))
+    assert hub.closed_slow == 1
+    assert hub.lost > 0
+    status = await house.call("GET", "/api/status")
+    assert status["feeds"]["closed_slow"] == 1
+    stuck.transport.abort()  # type: ignore[attr-defined]
+
+
+async def test_a_consumer_that_was_slow_learns_what_it_missed(house: House) -> None:
+    with house.served.board.hub.overhearing("load.*") as inbox:
+        for number in range(200):
+            house.app.bus.publish("load.one", {"number": number, "text": "x" * 10_000})
+        items, dropped = inbox.take()
+        assert len(items) + dropped == 200
+        assert dropped > 0
+        house.app.bus.publish("load.one", {"number": 200})
+        items, dropped = inbox.take()
+        assert (len(items), dropped) == (1, 0)

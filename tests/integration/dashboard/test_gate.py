@@ -1,0 +1,345 @@
+"""The gate in front of a real dashboard: nothing is reached around it, and each control has a test that needs it."""
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from starlette.routing import Mount, Route, WebSocketRoute
+from tests.integration.dashboard.house import House, opened
+from websockets.exceptions import InvalidStatus
+
+from hermes.surfaces.dashboard.gate.gate import Gate
+from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
+
+
+def _example(path: str) -> str:
+    return re.sub(r"{[^}]*}", "x", path)
+
+
+async def _cookie(house: House) -> dict[str, str]:
+    """Arrives by the link, as a browser does."""
+    answer = await house.client.get(house.link.removeprefix(house.url))
+    assert answer.status_code == 200
+    (header,) = answer.headers.get_list("set-cookie")
+    house.client.cookies.clear()
+    return {"Cookie": header.partition(";")[0]}
+
+
+async def _status(house: House, path: str, **options: Any) -> int:
+    """What a WebSocket handshake is answered with."""
+    try:
+        async with house.socket(path, **options):
+            return 101
+    except InvalidStatus as error:
+        return error.response.status_code
+
+
+# --- everything is behind it -----------------------------------------------------------------------------------------
+
+
+async def test_every_route_refuses_without_a_credential_and_without_its_scope(house: House) -> None:
+    gate = house.served.application
+    assert isinstance(gate, Gate)
+    routes = gate._app.routes  # type: ignore[attr-defined]
+    assert len(routes) > 50
+    for route in routes:
+        if isinstance(route, Mount):
+            assert route.path == "/api/plugins"
+            assert (await house.client.get("/api/plugins/x/y")).status_code == 401
+            continue
+        assert isinstance(route, Route | WebSocketRoute)
+        path = _example(route.path)
+        if isinstance(route, WebSocketRoute):
+            assert await _status(house, path, token="") == 401, path
+            assert await _status(house, path, headers={"Authorization": "Bearer hd_x.y"}, token="") in {401, 429}, path
+            continue
+        for method in (route.methods or set()) - {"HEAD"}:
+            answer = await house.client.request(method, path)
+            if path == "/login":
+                assert answer.status_code in {200, 401, 429}
+            else:
+                assert answer.status_code == 401, (method, path, answer.text)
+
+
+async def test_every_route_says_which_scope_it_needs_and_takes_no_other(house: House) -> None:
+    for endpoint in house.served.endpoints:
+        if endpoint.need == "open":
+            assert endpoint.path == "/login"
+            continue
+        others: list[Scope] = [scope for scope in SCOPES if scope not in {endpoint.need, "admin"}]
+        path = _example(endpoint.path)
+        token = house.token(*others)
+        if endpoint.method == "WEBSOCKET":
+            assert await _status(house, path, token=token) == 403, path
+        else:
+            answer = await house.client.request(endpoint.method, path, headers={"Authorization": f"Bearer {token}"})
+            assert answer.status_code == 403, (endpoint.method, path)
+            assert repr(endpoint.need) in answer.json()["error"]
+
+
+async def test_the_table_and_the_routes_are_the_same(house: House) -> None:
+    gate = house.served.application
+    assert isinstance(gate, Gate)
+    for route in gate._app.routes:  # type: ignore[attr-defined]
+        if isinstance(route, Mount):
+            continue
+        protocol = "websocket" if isinstance(route, WebSocketRoute) else "http"
+        for method in getattr(route, "methods", None) or {"GET"}:
+            assert house.served.table.find(protocol, method, _example(route.path)), route.path
+
+
+async def test_what_is_not_there_looks_the_same_to_strangers(house: House) -> None:
+    known, unknown = await house.client.get("/api/sessions"), await house.client.get("/api/nothing")
+    assert (known.status_code, known.text) == (unknown.status_code, unknown.text) == (401, unknown.text)
+    assert (await house.ask("GET", "/api/nothing")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd", "/plugins/x/../../y"]
+)
+async def test_no_path_leads_out(house: House, path: str) -> None:
+    answer = await house.raw(
+        f"GET {path} HTTP/1.1\nHost: {house.host}\nAuthorization: Bearer {house.token('admin')}\nConnection: close\n\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 404"), answer[:200]
+
+
+# --- Host -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", "127.0.0.1.evil.example:{port}", "evil.example:{port}",
+     "0.0.0.0:{port}", "127.1:{port}", "[::ffff:127.0.0.1]:{port}", "127.0.0.1:{port}:{port}", ""],
+)  # fmt: skip
+async def test_dns_rebinding_host_refused(house: House, host: str) -> None:
+    named = host.format(port=house.host.partition(":")[2])
+    headers = {"Host": named, **house.bearer("admin")}
+    answer = await house.client.get("/api/status", headers=headers)
+    assert answer.status_code in {400, 403}
+    assert await _status(house, "/api/feed", headers={"Host": named}) in {400, 403}
+
+
+async def test_own_hosts_are_welcome(house: House) -> None:
+    port = house.host.partition(":")[2]
+    for host in ("127.0.0.1", "localhost", "LocalHost", "[::1]"):
+        headers = {"Host": f"{host}:{port}", **house.bearer("observe")}
+        assert (await house.client.get("/api/auth", headers=headers)).status_code == 200, host
+
+
+async def test_duplicate_host_refused(house: House) -> None:
+    token = house.token("admin")
+    for second in (house.host, "evil.example"):
+        hosts = f"Host: {house.host}\nHost: {second}"
+        head = f"GET /api/auth HTTP/1.1\n{hosts}\nAuthorization: Bearer {token}\nConnection: close\n\n"
+        assert (await house.raw(head)).startswith(b"HTTP/1.1 400")
+
+
+# --- Origin and fetch metadata --------------------------------------------------------------------------------------
+
+
+def _foreign(house: House) -> list[str]:
+    host, _, port = house.host.partition(":")
+    return [
+        "null", "", "file://", "http://evil.example", "https://evil.example", f"https://{house.host}", f"http://{host}",
+        f"http://{host}:{int(port) + 1}", f"http://localhost:{port}", "http://localhost:3000", f"ws://{house.host}",
+        f"http://{house.host}.evil.example", f"http://evil.example:{port}", f"http://{house.host}/",
+        "chrome-extension://abcdef", "moz-extension://abc", "app://obsidian.md",
+    ]  # fmt: skip
+
+
+async def test_ws_cross_origin_refused_even_with_credential(house: House) -> None:
+    for origin in _foreign(house):
+        for path in ("/api/feed", "/api/pty", "/api/pub?channel=x", "/api/events?channel=x"):
+            assert await _status(house, path, origin=origin) == 403, (origin, path)
+
+
+async def test_cross_origin_requests_refused_even_with_credential(house: House) -> None:
+    cookie = await _cookie(house)
+    for origin in _foreign(house):
+        for method in ("GET", "POST"):
+            answer = await house.client.request(method, "/api/sessions", headers={"Origin": origin, **cookie})
+            assert answer.status_code == 403, (origin, method)
+            assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_own_origin_is_welcome(house: House) -> None:
+    cookie = await _cookie(house)
+    answer = await house.client.post("/api/auth/tickets", headers={"Origin": house.url, **cookie})
+    assert answer.status_code == 200
+    assert await _status(house, "/api/feed", origin=house.url) == 101
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "weird"])
+async def test_fetch_metadata_cross_site_refused(house: House, site: str) -> None:
+    cookie = await _cookie(house)
+    for method, path in (("GET", "/api/sessions"), ("POST", "/api/sessions"), ("GET", "/static/x.js")):
+        answer = await house.client.request(method, path, headers={"Sec-Fetch-Site": site, **cookie})
+        assert answer.status_code == 403, (method, path)
+    assert await _status(house, "/api/feed", headers={"Sec-Fetch-Site": site}) == 403
+
+
+async def test_a_link_from_elsewhere_may_lead_to_the_page_and_to_nothing_else(house: House) -> None:
+    arriving = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Accept": "text/html"}
+    answer = await house.client.get("/", headers=arriving)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert (await house.client.get("/login", headers=arriving)).status_code == 200
+    cookie = await _cookie(house)
+    assert (await house.client.get("/api/sessions", headers=arriving | cookie)).status_code == 403
+    assert (await house.client.post("/login", headers=arriving)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "application/json", "", "x"]
+)
+async def test_a_cookie_alone_changes_nothing(house: House, kind: str) -> None:
+    """Forms of other pages come with the cookie in old browsers, and without an Origin in some."""
+    cookie = await _cookie(house)
+    before = len((await house.call("GET", "/api/sessions"))["sessions"])
+    answer = await house.client.post("/api/sessions", headers={"Content-Type": kind, **cookie}, content=b"{}")
+    assert answer.status_code == 403
+    assert len((await house.call("GET", "/api/sessions"))["sessions"]) == before
+
+
+# --- credentials ----------------------------------------------------------------------------------------------------
+
+
+async def test_the_link_works_once_and_sets_a_strict_cookie(house: House) -> None:
+    path = house.link.removeprefix(house.url)
+    answer = await house.client.get(path)
+    assert answer.status_code == 200
+    flags = {part.strip().lower().partition("=")[0]: part for part in answer.headers["set-cookie"].split(";")}
+    assert {"httponly", "samesite"} <= set(flags)
+    assert flags["samesite"].strip().lower() == "samesite=strict"
+    assert "<script" not in answer.text
+    assert "hd_" not in answer.text
+    house.client.cookies.clear()
+    assert (await house.client.get(path)).status_code == 401
+    assert "set-cookie" not in (await house.client.get(path)).headers
+
+
+async def test_a_cookie_opens_pages_but_no_websocket(house: House) -> None:
+    cookie = await _cookie(house)
+    assert (await house.client.get("/api/auth", headers=cookie)).json()["by"] == "cookie"
+    assert await _status(house, "/api/feed", token="", headers=cookie, origin=house.url) == 401
+
+
+async def test_a_ticket_opens_one_websocket(house: House) -> None:
+    cookie = await _cookie(house)
+    answer = await house.client.post("/api/auth/tickets", headers={"Origin": house.url, **cookie})
+    ticket = answer.json()["ticket"]
+    assert answer.json()["expires_in"] == 30
+    options: dict[str, Any] = {"token": "", "origin": house.url, "subprotocols": ["hermes.v1", f"ticket.{ticket}"]}
+    async with house.socket("/api/feed", **options) as socket:
+        assert socket.subprotocol == "hermes.v1"
+    assert await _status(house, "/api/feed", **options) == 401
+
+
+async def test_a_ticket_has_only_the_scopes_of_its_owner(house: House) -> None:
+    answer = await house.client.post("/api/auth/tickets", headers=house.bearer("observe"))
+    words = ["hermes.v1", f"ticket.{answer.json()['ticket']}"]
+    assert await _status(house, "/api/pty", token="", subprotocols=words) == 403
+
+
+async def test_a_token_in_the_url_is_for_older_publishers_alone(house: House) -> None:
+    token = house.token("admin")
+    assert (await house.client.get(f"/api/auth?token={token}")).status_code == 401
+    assert await _status(house, f"/api/feed?token={token}", token="") == 401
+    assert await _status(house, f"/api/pub?channel=x&token={token}", token="") == 101
+
+
+async def test_signing_out_makes_the_cookie_void(house: House) -> None:
+    cookie = await _cookie(house)
+    assert (await house.client.post("/api/auth/logout", headers={"Origin": house.url, **cookie})).status_code == 200
+    assert (await house.client.get("/api/auth", headers=cookie)).status_code == 401
+
+
+@pytest.mark.parametrize("kind", ["token", "ticket", "cookie", "link"])
+async def test_bad_credential_throttled(house: House, kind: str) -> None:
+    async def wrong(number: int) -> httpx2.Response:
+        guess = f"hd_{'A' * 20}{number}.{'B' * 43}"
+        match kind:
+            case "token":
+                return await house.client.get("/api/auth", headers={"Authorization": f"Bearer {guess}"})
+            case "cookie":
+                return await house.client.get(
+                    "/api/auth", headers={"Cookie": f"{house.served.board.doors.cookie}={guess}"}
+                )
+            case "link":
+                return await house.client.get(f"/login?code={number}")
+            case _:
+                with pytest.raises(InvalidStatus) as refused:
+                    async with house.socket("/api/feed", token="", subprotocols=[f"ticket.{number}"]):
+                        pass
+                return httpx2.Response(refused.value.response.status_code, headers=dict(refused.value.response.headers))
+
+    answers = [await wrong(number) for number in range(6)]
+    assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 2
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    status = await house.call("GET", "/api/status", scope="observe")
+    assert status["wrong_credentials"] == 6
+
+
+async def test_the_right_token_is_never_made_to_wait(house: House) -> None:
+    for _ in range(10):
+        await house.client.get("/api/auth", headers={"Authorization": "Bearer hd_x.y"})
+    assert (await house.client.get("/api/auth", headers=house.bearer("observe"))).status_code == 200
+
+
+# --- what answers carry ---------------------------------------------------------------------------------------------
+
+
+async def test_security_headers(house: House) -> None:
+    for path in ("/", "/login", "/api/auth", "/nothing"):
+        answer = await house.client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "script-src 'self'" in policy
+        assert "unsafe-eval" not in policy
+        assert "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert not any(name.startswith("access-control") for name in answer.headers)
+        assert "server" not in answer.headers
+
+
+async def test_unauthenticated_answers_hold_no_credential(house: House) -> None:
+    running = (house.app.home.root / "dashboard" / "running.json").read_text()
+    token = running.partition('"token":"')[2].partition('"')[0]
+    assert token.startswith("hd_")
+    for path in ("/", "/login", "/api/auth", "/api/status", "/static/app.js", "/api/openapi.json"):
+        answer = await house.client.get(path)
+        assert "hd_" not in answer.text + str(answer.headers)
+
+
+async def test_credentials_lie_in_files_for_this_user_alone(house: House) -> None:
+    folder = house.app.home.root / "dashboard"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+async def test_no_credential_is_logged(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    token = house.token("publish")
+    async with house.socket(f"/api/pub?channel=x&token={token}", token="") as socket:
+        await socket.send("not json")
+    await house.client.get(house.link.removeprefix(house.url))
+    server_lines = [
+        record.getMessage()
+        for record in caplog.records
+        if not record.name.startswith(("websockets.client", "httpx", "httpcore"))
+    ]
+    assert token not in "\n".join(server_lines)
+    assert urlsplit(house.link).query.partition("=")[2] not in "\n".join(server_lines)
+
+
+async def test_the_file_of_a_running_dashboard_is_gone_afterwards(tmp_path: Path) -> None:
+    async with opened(tmp_path) as house:
+        path = house.app.home.root / "dashboard" / "running.json"
+        assert path.exists()
+    assert not path.exists()

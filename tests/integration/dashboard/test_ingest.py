@@ -1,0 +1,168 @@
+"""`/api/pub` and `/api/events`: what other processes say, as the contract has it."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from tests.integration.dashboard.house import PATIENCE, House, frames, is_type
+from websockets.exceptions import ConnectionClosed
+
+from hermes.schema.events import SessionCreated, SessionTitled
+
+
+@contextmanager
+def _hearing(house: House, pattern: str) -> Iterator["asyncio.Queue[Mapping[str, Any]]"]:
+    heard: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+
+    def hear(event: Mapping[str, Any]) -> None:
+        heard.put_nowait(event)
+
+    handle = house.app.bus.subscribe(pattern, hear)
+    try:
+        yield heard
+    finally:
+        house.app.bus.unsubscribe(handle)
+
+
+def _relay(topic: str, **envelope: Any) -> dict[str, Any]:
+    return {"_bus_relay": True, "topic": topic, "envelope": envelope}
+
+
+def _sidecar(kind: object, payload: object = None, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, "payload": payload, **params}}
+
+
+async def _next(heard: "asyncio.Queue[Mapping[str, Any]]") -> Mapping[str, Any]:
+    return await asyncio.wait_for(heard.get(), PATIENCE)
+
+
+async def test_a_relayed_event_keeps_what_it_says_of_itself(house: House) -> None:
+    with _hearing(house, "gateway.**") as heard:
+        async with house.socket("/api/pub?channel=gateway", scope="publish") as pub:
+            envelope = {
+                "type": "gateway.startup",
+                "ts": 12.5,
+                "src": "gateway",
+                "platform": "telegram",
+                "deep": {"a": [1]},
+            }
+            await pub.send(msgspec.json.encode(_relay("gateway.startup", **envelope)).decode())
+            assert dict(await _next(heard)) == envelope
+
+
+async def test_a_terminal_s_event_is_published_as_tui(house: House) -> None:
+    with _hearing(house, "tui.**") as heard:
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            frame = _sidecar("tool.start", {"name": "ls", "ts": 1.0, "src": "me", "type": "x"}, session_id="s1")
+            await pub.send(msgspec.json.encode(frame).decode())
+            event = await _next(heard)
+            assert (event["type"], event["src"], event["session_id"], event["name"]) == (
+                "tui.tool.start",
+                "tui",
+                "s1",
+                "ls",
+            )
+            assert event["ts"] > 1_000_000_000
+            await pub.send(msgspec.json.encode(_sidecar("error", session_id="s1")).decode())
+            assert (await _next(heard))["type"] == "tui.error"
+
+
+async def test_batches_and_rubbish(house: House) -> None:
+    rubbish = [
+        "", "not json", "[", "null", "7", "{}", "[null, 3]", '{"_bus_relay": true}',
+        '{"_bus_relay": true, "topic": ""}',
+        '{"_bus_relay": true, "topic": "a", "envelope": 7}', msgspec.json.encode(_sidecar("")).decode(),
+        msgspec.json.encode(_sidecar(None)).decode(), '{"jsonrpc": "2.0", "method": "other"}', "[" * 5000, '"\\ud800"',
+        msgspec.json.encode({"_bus_relay": True, "topic": 5, "envelope": {}}).decode(),
+    ]  # fmt: skip
+    ingest = house.served.board.ingest
+    with _hearing(house, "batch.*") as heard:
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            for text in rubbish:
+                await pub.send(text)
+            await pub.send(b"\xff\xfe")
+            batch = [_relay("batch.one", number=1), 17, _sidecar(""), _relay("batch.two", number=2), {"x": 1}]
+            await pub.send(msgspec.json.encode(batch).decode())
+            assert [(await _next(heard))["number"] for _ in range(2)] == [1, 2]
+            await pub.send(msgspec.json.encode([_relay("batch.three", number=3)]).decode())
+            assert (await _next(heard))["number"] == 3
+    assert ingest.published == 3
+    assert ingest.refused >= len(rubbish) + 3  # "[null, 3]" counts twice
+    counts = (await house.call("GET", "/api/status"))["ingest"]
+    assert (counts["published"], counts["refused"]) == (3, ingest.refused)
+
+
+async def test_every_frame_is_passed_on_as_it_came_to_its_channel_alone(house: House) -> None:
+    async with (
+        house.socket("/api/events?channel=a", scope="observe") as watcher,
+        house.socket("/api/events?channel=b", scope="observe") as other,
+        house.socket("/api/pub?channel=a", scope="publish") as pub,
+        house.socket("/api/pub?channel=b", scope="publish") as second,
+    ):
+        sent = ['{ "_bus_relay":true,  "topic":"t.x","envelope":{"ü":1} }', "anything at all", '[{"x":1}]']
+        for text in sent:
+            await pub.send(text)
+        await second.send("for b")
+        assert [await asyncio.wait_for(watcher.recv(), PATIENCE) for _ in sent] == sent
+        assert await asyncio.wait_for(other.recv(), PATIENCE) == "for b"
+        await watcher.send('{"_bus_relay": true, "topic": "t.forged", "envelope": {}}')
+        await pub.send("last")
+        assert await asyncio.wait_for(watcher.recv(), PATIENCE) == "last"
+    assert house.served.board.ingest.published == 1
+
+
+async def test_a_token_for_one_channel_publishes_on_no_other(house: House) -> None:
+    token = house.token("publish", channel="mine")
+    async with house.socket("/api/pub?channel=mine", token=token) as pub:
+        await pub.send("{}")
+    async with house.socket("/api/pub?channel=other", token=token) as pub:
+        with pytest.raises(ConnectionClosed) as closed:
+            await pub.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4003
+
+
+async def test_a_message_that_is_too_large_is_refused(house: House) -> None:
+    async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+        await pub.send("x" * (1024 * 1024 + 1))
+        with pytest.raises(ConnectionClosed) as closed:
+            await pub.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+
+
+async def test_numbered_frames_are_acknowledged_and_published_once(house: House) -> None:
+    def numbered(seq: int) -> dict[str, Any]:
+        return {**_relay("numbered.one", number=seq), "publisher": "gw", "epoch": 3, "seq": seq}
+
+    with _hearing(house, "numbered.*") as heard:
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            await pub.send(msgspec.json.encode([numbered(1), numbered(2)]).decode())
+            ack = msgspec.json.decode(await asyncio.wait_for(pub.recv(), PATIENCE))
+            assert ack == {"type": "pub.ack", "publisher": "gw", "epoch": 3, "seq": 2}
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            await pub.send(msgspec.json.encode([numbered(2), numbered(3)]).decode())
+            assert msgspec.json.decode(await asyncio.wait_for(pub.recv(), PATIENCE))["seq"] == 3
+        assert [heard.get_nowait()["number"] for _ in range(heard.qsize())] == [1, 2, 3]
+
+
+async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(house: House) -> None:
+    """Whoever may publish could otherwise make the page show a question that nobody asked."""
+    session = house.app.begin(SessionCreated(surface="test")).session
+    async with (
+        house.socket(f"/api/sessions/{session}/feed") as feed,
+        house.socket("/api/pub?channel=x", scope="publish") as pub,
+    ):
+        epoch = (await frames(feed, is_type("feed.partial")))[0]["epoch"]
+        place = {"session_id": session, "epoch": epoch, "seq": 2}
+        forged = _relay("agent.approval.requested", type="agent.approval.requested", call_id="c", summary="ls", **place)
+        await pub.send(msgspec.json.encode(forged).decode())
+        await pub.send(msgspec.json.encode(_relay("agent.message.delta", text="live", session_id=session)).decode())
+        await frames(feed, is_type("agent.message.delta"))
+        await asyncio.to_thread(house.app.record, session, SessionTitled(title="real"))
+        events = await frames(feed, is_type("session.titled"))
+        assert [event["type"] for event in events] == ["session.titled"]
+        assert events[0]["seq"] == 2

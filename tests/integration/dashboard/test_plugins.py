@@ -1,0 +1,217 @@
+"""Plugins in a dashboard: nothing runs before it is enabled, a change asks again, and disabling leaves nothing."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.integration.dashboard.house import PATIENCE, House, opened
+from websockets.exceptions import ConnectionClosed
+
+from hermes.events import default_bus
+from hermes.plugins import Catalogue
+from hermes.settings import Home
+
+_GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "plugins.md"
+
+_BUSY = """
+import asyncio
+from pathlib import Path
+from fastapi import APIRouter, WebSocket
+from hermes_events import subscribe, publish
+from . import words
+
+router = APIRouter()
+seen = []
+subscribe("probe.*", seen.append)
+
+async def later(event):
+    await asyncio.sleep(0)
+    seen.append({"async": event["number"]})
+
+subscribe("probe.*", later)
+
+@router.get("/seen")
+async def get_seen():
+    return {"seen": [dict(one) for one in seen], "word": words.WORD}
+
+@router.post("/start")
+async def start():
+    async def forever():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            publish("busy.ended", {})
+    app.task = asyncio.create_task(forever())
+    subscribe("other.*", seen.append)
+    return {}
+
+class app:
+    task = None
+
+@router.websocket("/socket")
+async def socket(one: WebSocket):
+    await one.accept()
+    await one.send_text("hello")
+    await asyncio.Event().wait()
+
+@router.get("/open")
+async def open_to_all():
+    from fastapi.responses import JSONResponse
+    return JSONResponse({}, headers={"Access-Control-Allow-Origin": "*", "Content-Security-Policy": "default-src *"})
+"""
+
+
+def _plugin(home: Home, name: str, code: str, **manifest: Any) -> Path:
+    folder = home.plugins / name / "dashboard"
+    folder.mkdir(parents=True)
+    said = {"name": name, "label": name.title(), "version": "1", "api": "plugin_api.py", **manifest}
+    (folder / "manifest.json").write_bytes(msgspec.json.encode(said))
+    (folder / "plugin_api.py").write_text(code)
+    return folder
+
+
+async def _listed(house: House, name: str) -> dict[str, Any]:
+    rows = (await house.call("GET", "/api/plugins", scope="observe"))["plugins"]
+    return next(row for row in rows if row["name"] == name)
+
+
+async def _enable(house: House, name: str) -> dict[str, Any]:
+    row = await _listed(house, name)
+    await house.call("PUT", f"/api/plugins/{name}", {"enabled": True, "hash": row["hash"]})
+    return await _listed(house, name)
+
+
+async def test_nothing_of_a_plugin_runs_before_it_is_enabled(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    code = f"import pathlib; pathlib.Path({str(mark)!r}).touch()\nfrom fastapi import APIRouter\nrouter = APIRouter()\n"
+    folder = _plugin(Home(tmp_path / "home"), "eager", code)
+    async with opened(tmp_path) as house:
+        assert (await _listed(house, "eager"))["state"] == "off"
+        assert (await house.ask("GET", "/api/plugins/eager/x")).status_code == 404
+        assert (await house.ask("GET", "/plugins/eager/manifest.json")).status_code == 404
+        assert not mark.exists()
+        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True}, scope="chat")).status_code == 403
+        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True})).status_code == 400
+        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True, "hash": "0" * 64})).status_code == 400
+        assert not mark.exists()
+        assert (await _enable(house, "eager"))["state"] == "enabled"
+        assert mark.exists()
+        assert not (folder / "__pycache__").exists()
+
+
+async def test_a_changed_plugin_asks_again(tmp_path: Path) -> None:
+    folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY)
+    (folder / "words.py").write_text("WORD = 'old'\n")
+    async with opened(tmp_path) as house:
+        await _enable(house, "busy")
+        assert (await house.call("GET", "/api/plugins/busy/seen"))["word"] == "old"
+        (folder / "words.py").write_text("WORD = 'new'\n")
+        assert (await _listed(house, "busy"))["state"] == "changed"
+        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+    async with opened(tmp_path) as house:
+        assert (await _listed(house, "busy"))["state"] == "changed"
+        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+        await _enable(house, "busy")
+        assert (await house.call("GET", "/api/plugins/busy/seen"))["word"] == "new"
+
+
+async def test_disabling_ends_subscriptions_tasks_and_routes(tmp_path: Path) -> None:
+    folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY)
+    (folder / "words.py").write_text("WORD = ''\n")
+    ended = asyncio.Event()
+    handle = default_bus().subscribe("busy.ended", lambda event: ended.set())
+    before = len(default_bus().stats().subscriptions)
+    async with opened(tmp_path) as house:
+        base = len(default_bus().stats().subscriptions)
+        assert base >= before
+        await _enable(house, "busy")
+        default_bus().publish("probe.one", {"number": 1})
+        await house.call("POST", "/api/plugins/busy/start")
+        seen = (await house.call("GET", "/api/plugins/busy/seen"))["seen"]
+        assert [one.get("number", one.get("async")) for one in seen] == [1, 1]
+        assert len(default_bus().stats().subscriptions) == base + 3
+        async with house.socket("/api/plugins/busy/socket", scope="observe") as socket:
+            assert await socket.recv() == "hello"
+            await house.call("PUT", "/api/plugins/busy", {"enabled": False})
+            with pytest.raises(ConnectionClosed):
+                await asyncio.wait_for(socket.recv(), PATIENCE)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
+        assert len(default_bus().stats().subscriptions) == base
+        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+        assert not [name for name in sys.modules if name.startswith("hermes_plugin_busy")]
+    default_bus().unsubscribe(handle)
+
+
+async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(tmp_path: Path) -> None:
+    folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY, entry="page.js")  # no such file yet
+    async with opened(tmp_path) as house:
+        assert (await _listed(house, "busy"))["state"] == "broken"
+        (folder / "page.js").write_text("export default 1\n")
+        (folder / "words.py").write_text("WORD = ''\n")
+        await _enable(house, "busy")
+        assert (await house.client.get("/api/plugins/busy/seen")).status_code == 401
+        assert (await house.ask("POST", "/api/plugins/busy/start", scope="chat")).status_code == 403
+        assert (await house.client.get("/plugins/busy/page.js")).status_code == 401
+        page = await house.ask("GET", "/plugins/busy/page.js", scope="observe")
+        assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+        for path in ("plugin_api.py", "../../config.yaml", "%2e%2e/plugin_api.py", "words.py"):
+            assert (await house.ask("GET", f"/plugins/busy/{path}")).status_code == 404
+        answer = await house.ask("GET", "/api/plugins/busy/open", scope="observe")
+        assert "access-control-allow-origin" not in answer.headers
+        assert "default-src *" not in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise ValueError('broken on purpose')",
+        "import no_such_module_here",
+        "router = 7",
+        "def (",
+        "import sys; sys.exit(3)",
+    ],
+)
+async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(tmp_path: Path, code: str) -> None:
+    home = Home(tmp_path / "home")
+    _plugin(
+        home,
+        "bad",
+        f"from hermes_events import subscribe\nsubscribe('x', print)\n{code}" if "def (" not in code else code,
+    )
+    _plugin(home, "good", "from fastapi import APIRouter\nrouter = APIRouter()\nrouter.get('/x')(lambda: {'ok': 1})\n")
+    catalogue = Catalogue(home)
+    for name in ("bad", "good"):
+        catalogue.enable(name)
+    async with opened(tmp_path) as house:
+        row = await _listed(house, "bad")
+        assert row["state"] == "failed"
+        assert row["error"]
+        assert await house.call("GET", "/api/plugins/good/x") == {"ok": 1}
+        owners = {one.owner for one in default_bus().stats().subscriptions}
+        assert "plugin:bad" not in owners
+
+
+async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
+    """The code on the page is what is run here."""
+    blocks = dict(re.findall(r"`(dashboard/[\w.]+)`:\n\n```\w+\n(.*?)```", _GUIDE.read_text(), re.DOTALL))
+    folder = tmp_path / "home" / "plugins" / "tally"
+    for name, text in blocks.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    assert len(blocks["dashboard/plugin_api.py"].splitlines()) <= 18
+    async with opened(tmp_path) as house:
+        assert (await _enable(house, "tally"))["state"] == "enabled"
+        for name in ("read_file", "read_file", "terminal"):
+            house.app.bus.publish("agent.tool.started", {"name": name})
+        async with house.socket("/api/pub?channel=gateway", scope="publish") as pub:
+            frame = {"_bus_relay": True, "topic": "tui.tool.start", "envelope": {"name": "web_fetch"}}
+            await pub.send(msgspec.json.encode(frame).decode())
+            async with asyncio.timeout(PATIENCE):
+                while "web_fetch" not in (counts := await house.call("GET", "/api/plugins/tally/counts")):
+                    pass
+        assert counts == {"read_file": 2, "terminal": 1, "web_fetch": 1}
+        assert (await house.ask("GET", "/plugins/tally/tally.js")).status_code == 200

@@ -1,0 +1,181 @@
+"""Sessions and chat over HTTP, with a scripted model behind them."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.integration.dashboard.house import House, frames, is_type, opened
+
+from hermes.settings import Secrets
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
+
+_PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+@asynccontextmanager
+async def talking(folder: Path, *replies: Served | str) -> AsyncIterator[House]:
+    """A dashboard whose model says these things."""
+    async with ModelServer(*replies) as model:
+        secrets = Secrets({}, {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-test-0000000000000000"})
+        async with opened(folder, secrets=secrets) as house:
+            yield house
+
+
+async def _begin(house: House, folder: Path, **more: Any) -> str:
+    begun = await house.call("POST", "/api/sessions", {"cwd": str(folder), **more}, scope="chat")
+    return str(begun["id"])
+
+
+async def _ended(house: House, session: str, after: int = 0) -> list[dict[str, Any]]:
+    async with house.socket(f"/api/sessions/{session}/feed?after={after}", scope="observe") as socket:
+        return await frames(socket, is_type("agent.turn.ended"))
+
+
+async def test_a_conversation(tmp_path: Path) -> None:
+    async with talking(tmp_path, "Hello there.", "And again.") as house:
+        session = await _begin(house, tmp_path, text="hi")
+        events = await _ended(house, session)
+        said = next(event for event in events if event["type"] == "agent.message.assistant")
+        assert said["text"] == "Hello there."
+        cursor = await house.call("POST", f"/api/sessions/{session}/messages", {"text": "more"}, scope="chat")
+        assert cursor["seq"] > said["seq"]
+        await _ended(house, session, cursor["seq"])
+        messages = (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+        assert [(one["role"], one["text"]) for one in messages] == [
+            ("user", "hi"), ("assistant", "Hello there."), ("user", "more"), ("assistant", "And again."),
+        ]  # fmt: skip
+        listed = (await house.call("GET", "/api/sessions"))["sessions"]
+        assert [(one["id"], one["surface"], one["turns"]) for one in listed] == [(session, "dashboard", 2)]
+        assert (await house.call("GET", "/api/usage"))["usage"][0]["calls"] == 2
+        assert (await house.call("GET", "/api/search?q=again"))["hits"][0]["session"] == session
+
+
+async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(tmp_path: Path) -> None:
+    write = ServedCall(name="write_file", arguments=msgspec.json.encode({"path": "a.txt", "content": "x"}).decode())
+    async with talking(tmp_path, Served(calls=(write,)), "Done.") as house:
+        session = await _begin(house, tmp_path)
+        async with house.socket(f"/api/sessions/{session}/feed", scope="observe") as socket:
+            await house.call("POST", f"/api/sessions/{session}/messages", {"text": "write it"}, scope="chat")
+            asked = (await frames(socket, is_type("agent.approval.requested")))[-1]
+            (waiting,) = (await house.call("GET", "/api/approvals", scope="observe"))["waiting"]
+            assert (waiting["session_id"], waiting["kind"], waiting["call_id"]) == (
+                session,
+                "approval",
+                asked["call_id"],
+            )
+            path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
+            assert (await house.ask("POST", path, {"answer": "once"}, scope="chat")).status_code == 403
+            assert not (tmp_path / "a.txt").exists()
+            assert await house.call("POST", path, {"answer": "once"}, scope="approve") == {"counted": True}
+            await frames(socket, is_type("agent.turn.ended"))
+            assert (tmp_path / "a.txt").read_text() == "x"
+            assert await house.call("POST", path, {"answer": "deny"}, scope="approve") == {"counted": False}
+        assert (await house.call("GET", "/api/approvals"))["waiting"] == []
+        assert "+x" in (await house.call("GET", f"/api/sessions/{session}/diff"))["diff"]
+        undone = await house.call("POST", f"/api/sessions/{session}/undo", {}, scope="chat")
+        assert undone["text"] == "write it"
+        assert not (tmp_path / "a.txt").exists()
+        await house.call("POST", f"/api/sessions/{session}/redo", {}, scope="chat")
+        assert (tmp_path / "a.txt").read_text() == "x"
+
+
+async def test_a_turn_is_stopped(tmp_path: Path) -> None:
+    async with talking(tmp_path, Served(text="word " * 200, delay=0.05)) as house:
+        session = await _begin(house, tmp_path)
+        async with house.socket(f"/api/sessions/{session}/feed") as socket:
+            await house.call("POST", f"/api/sessions/{session}/messages", {"text": "talk"})
+            await frames(socket, is_type("agent.message.delta"))
+            assert (await house.ask("DELETE", f"/api/sessions/{session}")).status_code == 409
+            await house.call("POST", f"/api/sessions/{session}/interrupt", scope="chat")
+            ended = (await frames(socket, is_type("agent.turn.ended")))[-1]
+        assert ended["reason"] == "interrupted"
+
+
+async def test_a_session_is_renamed_branched_exported_and_deleted(tmp_path: Path) -> None:
+    async with talking(tmp_path, "One.") as house:
+        session = await _begin(house, tmp_path, text="count")
+        await _ended(house, session)
+        renamed = await house.call("PATCH", f"/api/sessions/{session}", {"title": " Counting "}, scope="chat")
+        assert renamed["title"] == "Counting"
+        branch = (await house.call("POST", f"/api/sessions/{session}/branch", {}, scope="chat"))["id"]
+        assert branch != session
+        lines = (await house.ask("GET", f"/api/sessions/{session}/export")).text.splitlines()
+        assert msgspec.json.decode(lines[0])["session_id"] == session
+        page = await house.call("GET", f"/api/sessions/{session}/events?limit=2")
+        assert page["more"]
+        assert [event["seq"] for event in page["events"]] == [1, 2]
+        assert (await house.ask("DELETE", f"/api/sessions/{session}", scope="chat")).status_code == 403
+        assert (await house.call("DELETE", f"/api/sessions/{session}"))["rows"] == len(lines) - 1
+        assert (await house.ask("GET", f"/api/sessions/{session}")).status_code == 404
+        assert [one["id"] for one in (await house.call("GET", "/api/sessions"))["sessions"]] == [branch]
+
+
+async def test_a_picture_is_sent_along(tmp_path: Path) -> None:
+    async with talking(tmp_path, "A dot.") as house:
+        session = await _begin(house, tmp_path)
+        picture = {"media_type": "image/png", "data": base64.b64encode(_PNG).decode()}
+        said = {"text": "what is it?", "images": [picture]}
+        await house.call("POST", f"/api/sessions/{session}/messages", said)
+        events = await _ended(house, session)
+        (image,) = next(event for event in events if event["type"] == "agent.message.user")["images"]
+        assert await asyncio.to_thread(Path(image["source"]).read_bytes) == _PNG
+        bad = {"text": "x", "images": [{"media_type": "image/png", "data": "???"}]}
+        assert (await house.ask("POST", f"/api/sessions/{session}/messages", bad)).status_code == 400
+
+
+async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as house:
+        assert (await house.ask("GET", "/api/sessions/none")).status_code == 404
+        session = await _begin(house, tmp_path)
+        nothing: dict[str, str] = {}
+        for method, path, body, status in (
+            ("GET", f"/api/sessions/{session[:-2]}", None, 404),
+            ("POST", f"/api/sessions/{session}/messages", nothing, 422),
+            ("POST", f"/api/sessions/{session}/messages", {"text": "x", "more": 1}, 422),
+            ("POST", f"/api/sessions/{session}/messages", {"text": " "}, 400),
+            ("POST", f"/api/sessions/{session}/undo", {"turns": 0}, 422),
+            ("POST", f"/api/sessions/{session}/undo", nothing, 400),
+            ("GET", "/api/sessions?limit=x", None, 422),
+            ("POST", "/api/sessions", {"cwd": str(tmp_path / "nowhere")}, 400),
+            ("PUT", "/api/settings/no.such", {"value": "1"}, 400),
+            ("PUT", "/api/settings/display.color", {"value": "purple"}, 400),
+        ):
+            answer = await house.ask(method, path, body)
+            assert answer.status_code == status, (path, answer.text)
+            assert answer.json()["error"]
+        huge = await house.client.post("/api/sessions", content=b" " * (17 * 2**20), headers=house.bearer("admin"))
+        assert huge.status_code == 413
+
+
+async def test_settings_are_shown_with_their_meaning_and_changed_in_the_file(house: House) -> None:
+    await house.call("PUT", "/api/settings/display.color", {"value": "never"})
+    shown = {one["key"]: one for one in (await house.call("GET", "/api/settings", scope="observe"))["settings"]}
+    color = shown["display.color"]
+    assert (color["value"], color["default"], color["choices"]) == ("never", "auto", ["auto", "always", "never"])
+    assert color["description"]
+    assert "color: never" in house.app.home.config.read_text()
+    await house.call("DELETE", "/api/settings/display.color")
+    assert "never" not in house.app.home.config.read_text()
+
+
+async def test_the_rest_is_there(house: House, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("x")
+    session = await _begin(house, tmp_path)
+    assert "notes.md" in (await house.call("GET", f"/api/sessions/{session}/files?prefix=no"))["files"]
+    tools = (await house.call("GET", "/api/tools"))["tools"]
+    assert {"terminal", "read_file"} <= {tool["name"] for tool in tools if tool["offered"]}
+    assert (await house.call("GET", "/api/policy"))["rules"]["allow"] == []
+    verdict = await house.call("POST", "/api/policy/check", {"command": "rm -rf /"}, scope="observe")
+    assert verdict["verdict"] == "forbid"
+    assert (await house.call("GET", "/api/mcp")) == {"servers": []}
+    assert (await house.call("GET", "/api/doctor"))["findings"]
+    document = await house.call("GET", "/api/openapi.json", scope="observe")
+    assert document["paths"]["/api/sessions/{id}/messages"]["post"]["x-scope"] == "chat"
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"], path

@@ -1,0 +1,55 @@
+"""What waits for a consumer, and what is being said right now."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
+from hermes.surfaces.dashboard.feeds.partial import Partial
+
+
+@given(st.lists(st.one_of(st.integers(0, 60), st.none()), max_size=60))
+async def test_everything_that_was_put_is_taken_or_counted(steps: list[int | None]) -> None:
+    """A number is the size of an event, None a consumer who takes what there is."""
+    inbox = Inbox(limit=100)
+    put = got = dropped = 0
+    for step in [*steps, None]:
+        if step is not None:
+            inbox.put(Item(b"x" * step))
+            put += 1
+            continue
+        items, missing = inbox.take()
+        assert sum(len(item.data) for item in items) <= 100
+        assert not (items and missing)
+        got, dropped = got + len(items), dropped + missing
+    assert got + dropped == put
+    assert inbox.lost == dropped
+
+
+def _show(*events: dict[str, Any]) -> tuple[str, str, dict[str, str]]:
+    partial = Partial()
+    for event in events:
+        partial.note(event)
+    shown = partial.show("s")
+    assert partial.show("s") == shown
+    return shown["text"], shown["reasoning"], shown["tools"]
+
+
+def _delta(text: str, kind: str = "message") -> dict[str, Any]:
+    return {"type": f"agent.{kind}.delta", "text": text, "turn_id": "t"}
+
+
+def test_deltas_add_up_until_the_message_is_there() -> None:
+    assert _show(_delta("a"), _delta("b"), _delta("c", "reasoning")) == ("ab", "c", {})
+    for end in ("agent.message.assistant", "agent.model.retried", "agent.reply.rejected", "agent.turn.ended"):
+        assert _show(_delta("a"), {"type": end}, _delta("b")) == ("b", "", {})
+
+
+def test_the_output_of_tools_that_run() -> None:
+    def progress(call: str, text: str) -> dict[str, Any]:
+        return {"type": "agent.tool.progress", "call_id": call, "text": text}
+
+    done = {"type": "agent.tool.finished", "call_id": "1"}
+    assert _show(progress("1", "x"), progress("2", "y"), progress("2", "z"), done)[2] == {"2": "yz"}
+    assert len(_show(progress("1", "x" * 200_000))[2]["1"]) == 64 * 1024
