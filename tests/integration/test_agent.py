@@ -280,7 +280,8 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
         mine.make("s", "2026-01-01", Usage(input_tokens=100, output_tokens=50, cost_usd=0.5))
         assert mine.of_others("s", "2026-01-01") == (0, 0.0)
         assert mine.of_others("t", "2026-01-01") == (150, 0.5)
-        assert mine.of_others("t", "2026-01-01", only="t") == (0, 0.0)
+        assert mine.of_others("t", "2026-01-01", family="t") == (0, 0.0)
+        assert mine.of_others("t", "2026-01-02", family="s") == (150, 0.5)
         theirs.make("t", "2026-01-01", Usage(input_tokens=7, cost_usd=0.0))
         assert mine.of_others("s", "2026-01-01") == (0, 0.0)  # that process has ended
         assert mine.of_others("x", "2026-01-02") == (0, 0.0)

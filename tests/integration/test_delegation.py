@@ -12,8 +12,8 @@ from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
-from hermes.schema.events import SessionCreated, TurnEnded
-from hermes.schema.messages import ToolFinished
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Budget
 from hermes.testing.model_server import ModelServer, Recorded
@@ -184,3 +184,28 @@ async def test_children_of_children_have_no_children(tmp_path: Path) -> None:
             created = SessionCreated(kind="child", parent=above, root=above, surface="delegate")
             above = app.begin(created).session
             assert ("delegate" in agent.tools(above)) is expected
+
+
+async def test_there_are_only_so_many_children_at_once(tmp_path: Path) -> None:
+    respond = answering(
+        [delegating(*(f"task {number}" for number in range(9)), background=True), Served(text="started")],
+        lambda task: Served(text="x", fault=Fault(hang="head")),
+    )
+    async with family(tmp_path, respond) as (work, _):
+        await work.say("go")
+        refused = [result for result in work.results() if not result.ok]
+        assert len(work.app.store.sessions.children(work.session)) == 8
+        assert [result.text[:25] for result in refused] == ["8 children work already. "]
+
+
+async def test_a_child_that_was_cut_off_is_not_called_done(tmp_path: Path) -> None:
+    async with family(tmp_path, answering([], lambda task: Served(text="x"))) as (work, _):
+        created = SessionCreated(kind="child", parent=work.session, root=work.session, surface="delegate")
+        child = work.app.begin(created).session
+        work.app.record(child, TurnStarted(), AssistantMessage(text="first"), TurnEnded(reason="done"), turn="t1")
+        work.app.record(child, TurnStarted(), AssistantMessage(text="I will begin"), turn="t2")
+        tool = work.agent.tools(work.session)["delegate"]
+        context = ToolContext("c", work.session, tmp_path, lambda text: None)
+        result = await tool.run({"action": "wait", "child": child}, context)
+        assert "was cut off" in result.text
+        assert not result.ok

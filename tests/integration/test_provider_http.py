@@ -79,6 +79,7 @@ async def test_the_next_call_uses_the_same_connection() -> None:
 
 async def test_a_connection_that_died_while_it_waited_is_replaced() -> None:
     connections = 0
+    gone = asyncio.Event()
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
@@ -86,7 +87,8 @@ async def test_a_connection_that_died_while_it_waited_is_replaced() -> None:
         await read_request(reader)
         writer.write(HELLO)
         await writer.drain()
-        await reader.readexactly(1)  # the next request begins, and the connection goes away
+        writer.close()
+        gone.set()
 
     async with serving(handler) as url:
         http = Http()
@@ -95,8 +97,33 @@ async def test_a_connection_that_died_while_it_waited_is_replaced() -> None:
             async with reply:
                 assert await reply.read() == b"hello"
                 await reply.drain()
+            await gone.wait()
+            gone.clear()
         await http.aclose()
     assert connections == 3
+
+
+async def test_a_request_that_may_have_been_read_is_not_sent_again_behind_the_callers_back() -> None:
+    requests = 0
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        await read_request(reader)
+        requests += 1
+        writer.write(HELLO)
+        await read_request(reader)
+        requests += 1
+
+    async with serving(handler) as url:
+        http = Http()
+        reply = await http.send("POST", url, {}, b"{}", FAST)
+        async with reply:
+            assert await reply.read() == b"hello"
+            await reply.drain()
+        with pytest.raises(TransportFailure) as caught:
+            await http.send("POST", url, {}, b"{}", FAST)
+        await http.aclose()
+    assert (caught.value.phase, requests) == ("cut", 2)
 
 
 async def test_an_answer_in_the_middle_of_which_the_connection_breaks_is_not_asked_for_again() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from hermes.app import App, build
 from hermes.app.approvals import Desk
+from hermes.app.journal import SessionJournal
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.core.budget import Budget
@@ -18,7 +20,7 @@ from hermes.core.calls import CallRunner
 from hermes.core.plan import Effect
 from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
-from hermes.errors import StoreFull
+from hermes.errors import LeaseLost, StoreFull
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -78,6 +80,8 @@ class Desktop:
         self.tool = Wait()
         self.desk = Desk()
         self.finished: list[str] = []
+        self.closing = asyncio.Event()
+        self.hold: asyncio.Event | None = None
         self._model, self._policy = model, Fixed(verdict)
         self.service = SessionService(self.app, self._workshop())
 
@@ -101,6 +105,9 @@ class Desktop:
 
     async def _finish(self, turn: str, cwd: Path) -> None:
         self.finished.append(turn)
+        self.closing.set()
+        if self.hold is not None:
+            await self.hold.wait()
 
     def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
         return NativeRuntime(self._model, CallRunner({"wait": self.tool}, self._policy, approvals), max_steps=20)
@@ -292,6 +299,59 @@ async def test_a_request_that_nobody_answers_expires_and_the_log_says_so(tmp_pat
         answers = [event for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
         assert [(answer.answer, answer.by) for answer in answers] == [("deny", "expired")]
         assert not desk.tool.running.is_set()
+
+
+async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
+        end = time.time() + 3_000
+        session = _crash_while_asking(desk, expires=end)
+        desk.desk.patience = 9_000
+        with desk.desk.attached("test"):
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.resume(session)
+            assert (await asked)["expires"] == end
+            await desk.service.answer(session, "b", "deny", by="test")
+            await desk.service.idle(session)
+
+
+async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("one", "two")) as desk:
+        session = desk.begin()
+        desk.hold = asyncio.Event()
+        await desk.service.submit(session, "first")
+        await asyncio.wait_for(desk.closing.wait(), 20)
+        await desk.service.submit(session, "instead do this", delivery="interrupt")
+        desk.hold.set()
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+        assert [message.text for message in desk.app.store.log.messages(session)][-1] == "two"
+
+
+async def test_a_question_that_died_with_its_turn_is_pending_no_more(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT), "ask") as desk:
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            call = (await asked)["call_id"]
+            await desk.service.interrupt(session, by="test")
+            await desk.service.idle(session)
+            assert await desk.service.pending(session) == []
+            assert not await desk.service.answer(session, call, "session", by="late")
+
+
+async def test_what_was_noted_and_could_not_be_written_stops_the_turn(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("x")) as desk:
+        session = desk.begin()
+        lease = desk.app.store.leases.acquire(session)
+        journal = SessionJournal(desk.app.store, session, lease, publish=desk.app.publish, show=lambda event: None)
+        journal.load()
+        desk.app.store.leases.release(lease)  # from here on nothing can be written with it
+        journal.note(ToolFinished(call_id="c", name="wait", text="read"))
+        await journal.settled()
+        with pytest.raises(LeaseLost):
+            await journal.record(SessionTitled(title="after"))
 
 
 async def test_an_answer_for_the_session_is_remembered_after_a_restart(tmp_path: Path) -> None:

@@ -113,7 +113,16 @@ class Agent:
         """Keeps conversations inside the model's window."""
         settings = self._app.settings.compression
         limits = Limits(self.model.facts.window, settings.threshold, settings.protect_first_n, settings.protect_last_n)
-        return Room(self.model, limits, self._app.clock)
+        return Room(self._summarizer_of, limits, self._app.clock)
+
+    @cached_property
+    def _summarizer(self) -> Resilient:
+        """The model that writes summaries."""
+        name = self._app.settings.auxiliary.summary
+        return build_model(self._app.settings, self._secrets, model=name) if name else self.model
+
+    def _summarizer_of(self, session: str) -> Metered:
+        return Metered(self._summarizer, partial(self._spending.guess, session))
 
     async def close(self) -> None:
         """Ends what runs and everything it started; what waits is answered when its session is resumed."""
@@ -123,7 +132,7 @@ class Agent:
     async def release(self) -> None:
         """Ends what tools left running, and the models."""
         await self.toolbox.close()
-        for model in (self.model, *self._outdated):
+        for model in dict.fromkeys((self.model, self._summarizer, *self._outdated)):
             await model.close()
 
     def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
@@ -134,7 +143,7 @@ class Agent:
             build_model(self._app.settings, self._secrets, model=model)  # raises before anything is changed
             self._model_name = model
             self._outdated.append(self.model)
-            for name in ("model", "_room"):
+            for name in ("model", "_room", "_summarizer"):
                 self.__dict__.pop(name, None)
         self.__dict__.pop("policy", None)
 
@@ -159,14 +168,8 @@ class Agent:
 
     async def compress(self, session: str) -> SessionCompacted:
         """Makes room in a conversation now. Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed."""
-        name = self._app.settings.auxiliary.summary
-        model = build_model(self._app.settings, self._secrets, model=name) if name else self.model
         self._spending.budget(session).room(_SUMMARY_TOKENS)
-        try:
-            return await compress(self._app, session, Metered(model, partial(self._spending.guess, session)))
-        finally:
-            if name:
-                await model.close()
+        return await compress(self._app, session, self._summarizer_of(session))
 
     def context(self, session: str) -> Context:
         """What fills the model's window."""

@@ -78,10 +78,11 @@ class SessionApprovals:
     def __init__(self, desk: Desk, journal: SessionJournal) -> None:
         self._desk = desk
         self._journal = journal
+        self._turns: dict[str, asyncio.Lock] = {}
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer; denies at once when nobody can be asked."""
-        if request.shape in self._journal.history.allowed:
+        if request.memorable and request.shape in self._journal.history.allowed:
             remembered = ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered")
             await self._journal.record(request, remembered)
             return remembered
@@ -96,6 +97,11 @@ class SessionApprovals:
         return answer
 
     async def _wait(self, request: Request, no: Answer) -> Answer:
+        """One question of a call at a time: they are told apart by its id."""
+        async with self._turns.setdefault(request.call_id, asyncio.Lock()):
+            return await self._answered(request, no)
+
+    async def _answered(self, request: Request, no: Answer) -> Answer:
         """Records the question and waits; `no` is the answer when there is nobody, or nobody answers in time."""
         session = self._journal.session
         if not self._desk.anybody:

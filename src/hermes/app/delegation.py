@@ -2,6 +2,7 @@
 work is in the log; the handle of a child is its session's id. Children share their parent's caps and its user."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from hermes.app.app import App
 from hermes.app.service import SessionService
 from hermes.core.ports import ToolContext
 from hermes.errors import SessionNotFound, ToolFailed
-from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.tools import ToolResult
 from hermes.store.sessions import SessionInfo
@@ -33,6 +34,7 @@ class Delegation:
     def __init__(self, app: App, service: Callable[[], SessionService]) -> None:
         self._app = app
         self._service = service
+        self._starting = asyncio.Lock()
 
     @tool("delegate", effect="read")
     async def delegate(
@@ -49,7 +51,8 @@ class Delegation:
         if action == "list":
             return ToolResult(text=await asyncio.to_thread(self._list, context.session))
         if action == "start":
-            child = await self._start(context, task)
+            async with self._starting:  # one after the other, so that they are counted
+                child = await self._start(context, task)
         else:
             child = self._own(context.session, child)
         if action == "stop":
@@ -85,10 +88,9 @@ class Delegation:
         """Waits for the child; who is interrupted while waiting for a child just started takes it along."""
         with self._shown(context, child):
             try:
-                async with asyncio.timeout(seconds):
-                    await self._service().idle(child)
-            except TimeoutError:
-                pass
+                with contextlib.suppress(TimeoutError):  # the child goes on; what it has so far is told
+                    async with asyncio.timeout(seconds):
+                        await self._service().idle(child)
             except asyncio.CancelledError:
                 if started_here:
                     await asyncio.shield(self._service().interrupt(child, by="delegate"))
@@ -118,7 +120,8 @@ class Delegation:
         for row in self._app.store.log.every_event(child):
             if isinstance(row.event, AssistantMessage) and row.event.text:
                 said = row.event.text
-            ended = row.event if isinstance(row.event, TurnEnded) else ended
+            if isinstance(row.event, TurnStarted | TurnEnded):
+                ended = row.event if isinstance(row.event, TurnEnded) else None
         if len(said) > _LONGEST_ANSWER:
             said = f"{said[:_LONGEST_ANSWER]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
@@ -150,7 +153,7 @@ class Delegation:
         raise ToolFailed(f"There is no child {child!r}.", hint=f"Children of this session: {known}.")
 
     def _runs(self, child: str) -> bool:
-        return self._app.store.leases.holder(child) is not None
+        return self._service().works_on(child) or self._app.store.leases.holder(child) is not None
 
 
 def depth(app: App, session: str) -> int:

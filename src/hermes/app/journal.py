@@ -63,11 +63,15 @@ class SessionJournal:
         if self._later is None:
             self._later = asyncio.get_running_loop().call_later(_BEHIND, self._write_noted)
 
-    async def flush(self) -> None:
-        """Waits until everything that was recorded or noted is written, also by those who no longer wait for it."""
+    async def settled(self) -> None:
+        """Waits until everything that was recorded or noted is written, or has failed to be."""
         self._write_noted()
         while self._writing:
             await asyncio.wait(set(self._writing))
+
+    async def flush(self) -> None:
+        """As `settled`; raises what could not be written and nobody was told of."""
+        await self.settled()
         if failure := self._failure:
             self._failure = None
             raise failure

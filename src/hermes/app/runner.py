@@ -69,6 +69,7 @@ class Runner:
         self._journal: SessionJournal | None = None
         self._turn: Turn | None = None
         self._unwanted = False
+        self._closing = False
         self._stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
@@ -81,7 +82,7 @@ class Runner:
     def interrupt(self) -> bool:
         """Stops the running turn, or the one that is about to begin; False when none runs yet."""
         if self._turn is None:
-            self._unwanted = True
+            self._unwanted = not self._closing  # a turn that ends already takes the next one not along
             return False
         self._turn.interrupt()
         return True
@@ -185,11 +186,15 @@ class Runner:
         self._turn.carried = carried
         if self._unwanted:
             self._turn.interrupt()
+        self._closing = True  # from the end of the work on, with no pause in between
         try:
             ended = await self._to_the_end(runtime, self._turn)
         finally:
             self._turn, self._unwanted = None, False
-        await self._close(journal, ended)
+        try:
+            await self._close(journal, ended)
+        finally:
+            self._closing = False
 
     async def _close(self, journal: SessionJournal, ended: TurnEnded) -> None:
         shop = self._shop
@@ -235,7 +240,7 @@ class Runner:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""
         while True:
             await asyncio.sleep(_LISTEN)
-            await journal.flush()  # so that none of our own rows is taken for another's
+            await journal.settled()  # so that none of our own rows is taken for another's
             try:
                 rows = journal.foreign()
             except StoreError as error:

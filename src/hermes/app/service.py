@@ -104,6 +104,10 @@ class SessionService:
         """Settles what a crash left, and answers what still waits."""
         self._start(session)
 
+    def works_on(self, session: str) -> bool:
+        """Whether this process has something to do in the session."""
+        return session in self._tasks
+
     async def idle(self, session: str) -> TurnEnded | None:
         """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
         while task := self._tasks.get(session):

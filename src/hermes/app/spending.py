@@ -37,19 +37,22 @@ class Spending:
         if not caps:
             return Budget()
         info = self._app.store.sessions.find(session)
-        above = self._budgets.get(info.parent) if info.kind == "child" else None
-        if above is not None:
-            self._budgets[session] = budget = above.child()
-            return budget
         first = info.root if info.kind == "child" else session
         shared = any(cap.scope != "turn" for cap in caps)
+
+        def refresh(cap: Cap) -> tuple[float, float]:
+            return self._spent(cap, session, first)
 
         async def claim(usage: Usage) -> None:
             self._claimed.add(session)
             await asyncio.to_thread(self._app.store.claims.make, session, self.today(), usage)
 
-        budget = Budget(
-            caps, self._price(), refresh=lambda cap: self._spent(cap, first), claim=claim if shared else None
+        above = self._budgets.get(info.parent) if info.kind == "child" else None
+        claiming = claim if shared else None
+        budget = (
+            above.child(refresh, claiming)
+            if above is not None
+            else Budget(caps, self._price(), refresh=refresh, claim=claiming)
         )
         self._budgets[session] = budget
         return budget
@@ -77,16 +80,16 @@ class Spending:
         """The day that caps per day are counted by (UTC)."""
         return time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
 
-    def _spent(self, cap: Cap, session: str) -> tuple[float, float]:
-        """What the session or the day has used by now, and what others are about to use of it."""
+    def _spent(self, cap: Cap, session: str, first: str) -> tuple[float, float]:
+        """What the family of `first` or the day has used by now, and what others are about to use of it."""
         if cap.scope == "turn":
             return 0.0, 0.0
         today = self.today()
         store = self._app.store
         of_session = cap.scope == "session"
-        rows = store.sessions.usage(session=session) if of_session else store.sessions.usage(since_day=today)
-        claimed = store.claims.of_others(session, today, only=session if of_session else "")
-        guessed = self._guessed.get(session if of_session else today, Usage())
+        rows = store.sessions.usage(session=first) if of_session else store.sessions.usage(since_day=today)
+        claimed = store.claims.of_others(session, today, family=first if of_session else "")
+        guessed = self._guessed.get(first if of_session else today, Usage())
         if cap.unit == "usd":
             return sum(map(self._cost, rows)) + (guessed.cost_usd or 0.0), claimed[1]
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)

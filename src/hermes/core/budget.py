@@ -49,6 +49,8 @@ class Cap(msgspec.Struct):
     limit: float
     used: float = 0.0
     claimed: float = 0.0
+    grants: dict[int, float] = {}
+    """What calls under way in this turn may use, by the budget that made them; other scopes have claims."""
 
     def __str__(self) -> str:
         limit = f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
@@ -56,7 +58,7 @@ class Cap(msgspec.Struct):
 
     def refused(self, need: float) -> BudgetSpent:
         """What is said instead of making a call that needs this much."""
-        left = max(0.0, self.limit - self.used - self.claimed)
+        left = max(0.0, self.limit - self.used - self.claimed - sum(self.grants.values()))
         if self.unit == "usd":
             state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
         else:
@@ -96,9 +98,13 @@ class Budget:
         self._claim = claim
         self.used = Usage(cost_usd=0.0)
 
-    def child(self) -> "Budget":
-        """A budget for somebody who works for the same turn: the same caps, a count of its own."""
-        return Budget(self._caps, self._price, refresh=self._refresh, claim=self._claim)
+    def child(
+        self,
+        refresh: Callable[[Cap], tuple[float, float]] | None,
+        claim: Callable[[Usage], Awaitable[None]] | None,
+    ) -> "Budget":
+        """A budget for somebody who works for the same turn: the same caps, with a count and claims of its own."""
+        return Budget(self._caps, self._price, refresh=refresh, claim=claim)
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""
@@ -108,12 +114,26 @@ class Budget:
     async def reserve(self, input_tokens: int) -> int | None:
         """As `room`, and claims it: whoever claims at the same moment is seen, by both."""
         room = self.room(input_tokens)
-        if room is None or self._claim is None:
-            return room
+        if room is None:
+            return None
         granted = Usage(input_tokens=input_tokens, output_tokens=min(room, _GRANT))
         cost = self._price.of(granted) if self._price else 0.0
+        self._grant(msgspec.structs.replace(granted, cost_usd=cost))
+        if self._claim is None:
+            return granted.output_tokens
         await self._claim(msgspec.structs.replace(granted, cost_usd=cost))
         return min(granted.output_tokens, self.room(input_tokens) or 0)
+
+    def release(self) -> None:
+        """Gives back what was granted to a call that has ended."""
+        for cap in self._caps:
+            cap.grants.pop(id(self), None)
+
+    def _grant(self, usage: Usage) -> None:
+        for cap in self._caps:
+            if cap.scope == "turn":
+                tokens = usage.input_tokens + usage.output_tokens
+                cap.grants[id(self)] = tokens if cap.unit == "tokens" else usage.cost_usd or 0.0
 
     def spend(self, usage: Usage | None) -> None:
         """Counts what a call took. A call that nobody counted comes through `guess`."""
@@ -124,6 +144,7 @@ class Budget:
 
     def guess(self, usage: Usage) -> None:
         """Counts towards the caps alone."""
+        self.release()
         for cap in self._caps:
             if cap.unit == "tokens":
                 cap.used += usage.input_tokens + usage.output_tokens
@@ -136,7 +157,8 @@ class Budget:
         if self._refresh:  # never less than before: what this turn spent may not be in the log yet
             used, cap.claimed = self._refresh(cap)
             cap.used = max(cap.used, used)
-        left = cap.limit - cap.used - cap.claimed
+        granted = sum(amount for owner, amount in cap.grants.items() if owner != id(self))
+        left = cap.limit - cap.used - cap.claimed - granted
         if cap.unit == "tokens":
             if left < input_tokens + _LEAST_OUTPUT:
                 raise cap.refused(input_tokens + _LEAST_OUTPUT)

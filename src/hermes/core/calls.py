@@ -137,11 +137,12 @@ class CallRunner:
             reach=decision.reach,
             shape=decision.shape or f"{item.call.name} {item.call.arguments}",
             binding=decision.binding,
+            memorable=decision.memorable,
         )
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
             return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
-        if answer.answer == "always":
+        if answer.answer == "always" and decision.memorable:
             self._policy.remember(request)
         again = self._policy.judge(item.tool, item.arguments, place.cwd)
         if again.verdict == "forbid" or (again.binding, again.targets) != (decision.binding, decision.targets):

@@ -61,6 +61,8 @@ class History:
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
         """Shapes of calls the user has allowed for the rest of the session."""
+        self.call_ids: set[str] = set()
+        """Every call of the session so far."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
         self.codex_thread: CodexThread | None = None
@@ -102,6 +104,9 @@ class History:
                 self._deliver(inputs)
             case TurnEnded():
                 self.open_turn = ""
+                self.asked_calls = {
+                    call_id: request for call_id, request in self.asked_calls.items() if call_id in self.open_calls
+                }
             case SessionTrimmed():
                 self.messages = trim(self.messages, event)
             case SessionCompacted():
@@ -182,7 +187,7 @@ class History:
     def _answered(self, answer: ApprovalAnswered | QuestionAnswered) -> None:
         request = self.asked_calls.pop(answer.call_id, None)
         lasting = isinstance(answer, ApprovalAnswered) and answer.answer in ("session", "always")
-        if lasting and isinstance(request, ApprovalRequested):
+        if lasting and isinstance(request, ApprovalRequested) and request.memorable:
             self.allowed.add(request.shape)
 
     def _said(self, message: AssistantMessage) -> None:
@@ -190,8 +195,10 @@ class History:
             self.messages.append(message)
         self._forget_calls()
         self.open_calls = {call.id: call for call in message.tool_calls}
+        self.call_ids.update(self.open_calls)
 
     def _finished(self, result: ToolFinished) -> None:
+        self.asked_calls.pop(result.call_id, None)
         if self.open_calls.get(result.call_id) is None:
             return
         self._results[result.call_id] = result

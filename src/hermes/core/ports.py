@@ -158,8 +158,12 @@ class Approvals(Protocol):
 class ContextEngine(Protocol):
     """Keeps a conversation inside the model's window."""
 
+    def is_full(self, session: str, request: ModelRequest) -> bool:
+        """Whether room should be made before this request."""
+        ...
+
     async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
-        """Rows that make room for the request; none when it fits. `forced`: the provider says that it does not."""
+        """Rows that make room for the request. `forced`: the provider says that it does not fit."""
         ...
 
 

@@ -4,7 +4,7 @@ First what costs nothing: old results that are long or were repeated later becom
 When that fails, nothing is removed, it is said, and it is not tried again for a while.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -31,18 +31,24 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Room:
-    """The built-in context engine. One for all sessions of a process: it remembers where it failed lately."""
+    """The built-in context engine. One for all sessions of a process: it remembers where it failed lately.
 
-    def __init__(self, model: Model, limits: Limits, clock: Clock) -> None:
+    `model` gives the one that writes a session's summaries.
+    """
+
+    def __init__(self, model: Callable[[str], Model], limits: Limits, clock: Clock) -> None:
         self._model = model
         self._limits = limits
         self._clock = clock
         self._cooling: dict[str, float] = {}
 
+    def is_full(self, session: str, request: ModelRequest) -> bool:
+        """Whether room should be made before this request; not for a while after it could not be."""
+        fits = request_tokens(request) <= self._limits.window * self._limits.threshold
+        return not fits and self._clock.now() >= self._cooling.get(session, 0.0)
+
     async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
-        """Rows that make room for the request; none when it fits. `forced`: the provider says that it does not."""
-        if not forced and (self._fits(request_tokens(request)) or self._clock.now() < self._cooling.get(session, 0.0)):
-            return []
+        """Rows that make room for the request. `forced`: the provider says that it does not fit."""
         messages = list(request.messages)
         trimmed = choose_trim(messages, self._limits.last)
         rows: list[Event] = [trimmed] if trimmed.call_ids else []
@@ -50,15 +56,12 @@ class Room:
             return rows
         try:
             cut = choose_cut(messages, first=self._limits.first, last=self._limits.last)
-            rows.append(await compact(self._model, trim(messages, trimmed), cut))
+            rows.append(await compact(self._model(session), trim(messages, trimmed), cut))
         except NotCompacted as error:
             self._cooling[session] = self._clock.now() + _COOLING
             return [*rows, CompactionFailed(detail=error.message)]
         self._cooling.pop(session, None)
         return rows
-
-    def _fits(self, tokens: int) -> bool:
-        return tokens <= self._limits.window * self._limits.threshold
 
 
 def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:

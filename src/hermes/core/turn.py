@@ -4,6 +4,8 @@ The turn belongs to its session: it knows nothing of who watches. All it does is
 """
 
 import asyncio
+import itertools
+from collections.abc import Collection, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -102,6 +104,7 @@ class NativeRuntime:
             await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:
+            turn.budget.release()
             stop.cancel()
             work.cancel()
 
@@ -140,9 +143,11 @@ class NativeRuntime:
 
     async def _make_room(self, turn: Turn, *, forced: bool) -> bool:
         """Whether there is more room now."""
-        if self._context is None:
+        request = _request(turn)
+        if self._context is None or not (forced or self._context.is_full(turn.session, request)):
             return False
-        rows = await self._context.make(turn.session, _request(turn), forced=forced)
+        turn.budget.room(request_tokens(request))  # a summary reads about as much; raises when that can't be had
+        rows = await self._context.make(turn.session, request, forced=forced)
         if rows:
             await turn.journal.record(*rows)
         for row in rows:
@@ -170,7 +175,7 @@ class NativeRuntime:
                         await turn.journal.record(_retried(event))
                     case Finished(message=message):
                         turn.budget.spend(message.usage)
-                        return with_unique_ids(message)
+                        return with_unique_ids(message, turn.history.call_ids)
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
     async def _request(self, turn: Turn) -> ModelRequest:
@@ -214,16 +219,26 @@ def _request(turn: Turn) -> ModelRequest:
     )
 
 
-def with_unique_ids(message: AssistantMessage) -> AssistantMessage:
-    """The same reply with a different id for each call: some services give none, or the same one twice."""
-    ids = [call.id for call in message.tool_calls]
-    if all(ids) and len(set(ids)) == len(ids):
+def with_unique_ids(message: AssistantMessage, used: Collection[str] = ()) -> AssistantMessage:
+    """The same reply with ids that no other call of the session has: some services give none, or the same ones again.
+
+    Answers and results are matched by them.
+    """
+    taken = set(used)
+    ids: list[str] = []
+    for call in message.tool_calls:
+        stem = call.id or "call"
+        unique = next(name for name in itertools.chain((call.id,), _numbered(stem)) if name and name not in taken)
+        taken.add(unique)
+        ids.append(unique)
+    if ids == [call.id for call in message.tool_calls]:
         return message
-    calls = tuple(
-        msgspec.structs.replace(call, id=f"{call.id or 'call'}-{number}")
-        for number, call in enumerate(message.tool_calls, 1)
-    )
-    return msgspec.structs.replace(message, tool_calls=calls)
+    calls = (msgspec.structs.replace(call, id=name) for call, name in zip(message.tool_calls, ids, strict=True))
+    return msgspec.structs.replace(message, tool_calls=tuple(calls))
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    return (f"{stem}-{number}" for number in itertools.count(1))
 
 
 async def _take_steers(turn: Turn) -> None:

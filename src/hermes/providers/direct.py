@@ -5,6 +5,7 @@ do (proxies, credentials in the address) goes through `proxied`.
 """
 
 import asyncio
+import select
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -97,7 +98,13 @@ class Exchange:
     def usable(self, now: float) -> bool:
         """Whether a connection that waited can be tried again."""
         ended = self._reader.at_eof() or self._writer.transport.is_closing()
-        return not ended and now - self._waiting_since < _KEPT_SECONDS
+        return not ended and now - self._waiting_since < _KEPT_SECONDS and not self._has_news()
+
+    def _has_news(self) -> bool:
+        """Whether something came that nobody asked for: mostly the end, which the loop has not noticed yet."""
+        poll = select.poll()
+        poll.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Sends a request and waits for the head of its answer. Raises Cut."""
@@ -115,7 +122,6 @@ class Exchange:
             raise Cut(f"the request can't be sent: {error}") from error
         while not isinstance(event := await self._event(), h11.Response):
             pass
-        self._fresh = True  # from here on a break is one of this answer
         self.status = event.status_code
         self.headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
 
@@ -145,12 +151,10 @@ class Exchange:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._reader.read(_CHUNK))
-        except OSError as error:
-            raise Cut(str(error), fresh=self._fresh) from error
-        except h11.RemoteProtocolError as error:
-            raise Cut(str(error), fresh=self._fresh) from error
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise Cut(str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
-            raise Cut("the server closed the connection", fresh=self._fresh)
+            raise Cut("the server closed the connection")
         assert isinstance(event, h11.Event)  # noqa: S101 - the two that are not events are handled above
         return event
 

@@ -5,7 +5,8 @@ from typing import Protocol
 
 
 class Cut(Exception):
-    """The connection broke, or what came over it is not HTTP. `fresh` is false when it was one that had waited."""
+    """The connection broke, or what came over it is not HTTP. `fresh` is false when one that had waited was dead before
+    the request was sent: then nobody can have acted on it."""
 
     def __init__(self, detail: str, *, fresh: bool = True) -> None:
         super().__init__(detail)

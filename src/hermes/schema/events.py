@@ -219,6 +219,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     shape: Annotated[str, Meta(description="What a remembered answer covers, exactly.")] = ""
     binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
     expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
+    memorable: Annotated[bool, Meta(description="Whether an answer may cover more than this one call.")] = True
 
 
 class ApprovalAnswered(Event, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from hermes.core.ports import Clock
 from hermes.schema.messages import Usage
 from hermes.store.database import Database
 from hermes.store.leases import is_gone, this_process
+from hermes.store.sessions import FAMILY
 
 LONGEST = 3_600.0  # seconds; no call takes longer
 
@@ -39,16 +40,13 @@ class Claims:
             lambda connection: _exhaust(connection, "DELETE FROM claims WHERE session = ? AND owner = ?", values)
         )
 
-    def of_others(self, session: str, day: str, *, only: str = "") -> tuple[int, float]:
-        """Tokens and dollars that others than this session here have claimed today, or for the session `only`."""
-        query = "SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ? AND (day = ? OR session = ?)"
-        values = (self._clock.now(), day, only)
+    def of_others(self, session: str, day: str, *, family: str = "") -> tuple[int, float]:
+        """Tokens and dollars that others than this session here have claimed: today, or in a family of sessions."""
+        where = f"session IN ({FAMILY})" if family else "day = ?2"
+        query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
+        values = (self._clock.now(), family or day)
         rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
-        others = [
-            row
-            for row in rows
-            if (row[0], row[1]) != (session, self._owner) and (not only or row[0] == only) and not is_gone(row[1])
-        ]
+        others = [row for row in rows if (row[0], row[1]) != (session, self._owner) and not is_gone(row[1])]
         return sum(row[2] for row in others), sum(row[3] for row in others)
 
 

@@ -22,11 +22,12 @@ FROM sessions
 """  # noqa: S608 - our own names
 
 
-_FAMILY = """
+FAMILY = """
 WITH RECURSIVE family (id) AS (
   SELECT ?2 UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
 ) SELECT id FROM family
 """
+"""Session ?2 and those that work for it."""
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
@@ -124,7 +125,7 @@ class Sessions:
         where: str = "day >= ?1"
         values: tuple[str, ...] = (since_day,)
         if session:
-            where, values = f"day >= ?1 AND session IN ({_FAMILY})", (since_day, session)
+            where, values = f"day >= ?1 AND session IN ({FAMILY})", (since_day, session)
         query = f"""
         SELECT day, provider, model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
           sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_usd), sum(unpriced_calls)

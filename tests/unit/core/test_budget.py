@@ -194,3 +194,17 @@ async def test_a_call_that_is_given_up_is_closed_and_estimated() -> None:
         await anext(stream)
     assert inner.closed
     assert [usage.output_tokens for usage in heard] == [10]
+
+
+async def test_children_side_by_side_do_not_pass_the_caps_of_their_turn() -> None:
+    parent = Budget([Cap("turn", "tokens", 1000)])
+    one, two = parent.child(None, None), parent.child(None, None)
+    first = await one.reserve(100)
+    assert first == 900
+    with pytest.raises(BudgetSpent):
+        await two.reserve(100)
+    one.spend(Usage(input_tokens=100, output_tokens=50))
+    assert await two.reserve(100) == 750
+    two.release()
+    assert await parent.reserve(100) == 750
+    assert (one.used.output_tokens, two.used.output_tokens) == (50, 0)

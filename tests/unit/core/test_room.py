@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.core.test_turn import Bench
 
+from hermes.core.budget import Budget, Cap
 from hermes.core.history import History
 from hermes.core.room import Limits, Room, choose_trim, trim
 from hermes.errors import ModelError
@@ -33,11 +34,13 @@ def talk(*parts: list[Message], tokens: int = 900) -> ModelRequest:
 
 
 def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> Room:
-    return Room(ScriptedModel(*replies), Limits(window, 0.8, 1, 2), clock or FakeClock())
+    model = ScriptedModel(*replies)
+    return Room(lambda session: model, Limits(window, 0.8, 1, 2), clock or FakeClock())
 
 
-async def test_what_fits_is_left_alone() -> None:
-    assert await room().make("s", talk(called("a", "x" * 5_000), tokens=700)) == []
+def test_what_fits_is_left_alone() -> None:
+    assert not room().is_full("s", talk(called("a", "x" * 5_000), tokens=700))
+    assert room().is_full("s", talk(called("a", "x" * 5_000), tokens=900))
 
 
 async def test_long_old_results_become_pointers_before_anything_is_summarised() -> None:
@@ -62,8 +65,10 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
     request = talk(called("a", "short"), called("b", "short too"))
     (row,) = await maker.make("s", request)
     assert isinstance(row, CompactionFailed)
-    assert await maker.make("s", request) == []
+    assert not maker.is_full("s", request)
+    assert maker.is_full("another", request)
     clock.advance(60)
+    assert maker.is_full("s", request)
     (row,) = await maker.make("s", request)
     assert isinstance(row, SessionCompacted)
 
@@ -94,6 +99,9 @@ def test_the_history_of_the_same_rows_is_the_same() -> None:
 @pytest.mark.parametrize("made", [True, False])
 async def test_a_turn_asks_again_once_room_was_made(made: bool) -> None:
     class Engine:
+        def is_full(self, session: str, request: ModelRequest) -> bool:
+            return False
+
         async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
             if not forced:
                 return []
@@ -103,3 +111,20 @@ async def test_a_turn_asks_again_once_room_was_made(made: bool) -> None:
     bench = Bench(ScriptedModel(Reply(error=too_long), "then this"), context=Engine())
     ended = await bench.run()
     assert ended.reason == ("done" if made else "failed")
+
+
+async def test_room_is_not_made_beyond_a_cap() -> None:
+    asked: list[str] = []
+
+    class Engine:
+        def is_full(self, session: str, request: ModelRequest) -> bool:
+            return True
+
+        async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+            asked.append(session)
+            return []
+
+    bench = Bench(ScriptedModel("never said"), context=Engine(), budget=Budget([Cap("turn", "tokens", 20)]))
+    ended = await bench.run("a question of several words, more than the cap has room for")
+    assert ended.reason == "budget"
+    assert asked == []

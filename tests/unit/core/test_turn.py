@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
 from hermes.core.budget import Budget, Cap
@@ -12,7 +13,7 @@ from hermes.core.calls import CallRunner
 from hermes.core.history import History
 from hermes.core.plan import Effect
 from hermes.core.ports import Decision, Tool, ToolContext
-from hermes.core.turn import NativeRuntime, Turn
+from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -402,3 +403,43 @@ class Streams:
                 yield event
         finally:
             self.closed = True
+
+
+async def test_ids_that_a_service_uses_again_are_told_apart() -> None:
+    again = AssistantMessage(tool_calls=(ToolCall(id="c", name="say", arguments="{}"),) * 2)
+    assert [call.id for call in with_unique_ids(again, {"c"}).tool_calls] == ["c-1", "c-2"]
+    assert with_unique_ids(again.__class__(tool_calls=again.tool_calls[:1])).tool_calls[0].id == "c"
+    nameless = AssistantMessage(tool_calls=(ToolCall(id="", name="say", arguments="{}"),))
+    assert with_unique_ids(nameless, {"call-1"}).tool_calls[0].id == "call-2"
+
+
+async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
+    class Tightening:
+        verdicts: ClassVar[list[str]] = ["ask", "forbid"]
+
+        def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+            return Decision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
+
+        def remember(self, request: ApprovalRequested) -> None:
+            raise AssertionError(request)
+
+    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
+    bench.runtime = NativeRuntime(
+        bench.runtime._model, CallRunner({"say": bench.tool}, Tightening(), bench.approvals), max_steps=9
+    )
+    await bench.run()
+    assert bench.tool.ran == []
+    assert "has changed since it was approved" in bench.journal.of(ToolFinished)[0].text
+
+
+async def test_an_answer_that_cannot_be_remembered_is_for_once() -> None:
+    policy = FixedPolicy("ask")
+    policy._decision = msgspec.structs.replace(policy._decision, memorable=False)
+    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"), approvals=FixedApprovals("always"))
+    bench.runtime = NativeRuntime(
+        bench.runtime._model, CallRunner({"say": bench.tool}, policy, bench.approvals), max_steps=9
+    )
+    await bench.run()
+    assert bench.tool.ran == ["hi"]
+    assert policy.remembered == []
+    assert not bench.approvals.asked[0].memorable
