@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -23,7 +23,7 @@ from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
 from hermes.core.history import History
-from hermes.core.ports import Approvals, Tool
+from hermes.core.ports import Approvals, Decision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
@@ -39,6 +39,9 @@ from hermes.store.row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
+
+if TYPE_CHECKING:
+    from hermes.codex.runtime import CodexEngine
 
 _SUMMARY_TOKENS = 8_000  # the least that a summary takes
 _TITLE_TOKENS = 3_000  # the most that looking for a title takes
@@ -132,7 +135,10 @@ class Agent:
     async def release(self) -> None:
         """Ends what tools left running, and the models."""
         await self.toolbox.close()
-        for model in dict.fromkeys((self.model, self._summarizer, *self._outdated)):
+        if "_codex" in self.__dict__:
+            await self._codex.close()
+        made = [self.__dict__[name] for name in ("model", "_summarizer") if name in self.__dict__]
+        for model in dict.fromkeys((*made, *self._outdated)):
             await model.close()
 
     def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
@@ -142,7 +148,8 @@ class Agent:
         if model is not None:
             build_model(self._app.settings, self._secrets, model=model)  # raises before anything is changed
             self._model_name = model
-            self._outdated.append(self.model)
+            if "model" in self.__dict__:
+                self._outdated.append(self.model)
             for name in ("model", "_room", "_summarizer"):
                 self.__dict__.pop(name, None)
         self.__dict__.pop("policy", None)
@@ -164,6 +171,8 @@ class Agent:
 
     def describe(self) -> ModelInfo:
         """Which model answers first."""
+        if self.engine == "codex":
+            return ModelInfo("codex", self._model_name or self._app.settings.model.default or "codex's own model")
         return ModelInfo(self.model.provider, self.model.name)
 
     async def compress(self, session: str) -> SessionCompacted:
@@ -175,7 +184,43 @@ class Agent:
         """What fills the model's window."""
         return context_of(self._app, session, self.model.facts.window)
 
+    @property
+    def engine(self) -> Literal["native", "codex"]:
+        """Who runs the turns."""
+        return "codex" if self._app.settings.model.openai_runtime == "codex_app_server" else "native"
+
+    @cached_property
+    def _codex(self) -> "CodexEngine":
+        from hermes.codex.runtime import CodexEngine, EngineSettings, codex_model
+        from hermes.codex.serve import serve_command
+
+        settings, variables = self._app.settings, environment()
+        return CodexEngine(
+            EngineSettings(
+                codex=settings.codex,
+                environ=variables,
+                secret=self._secrets.get,
+                model=self._model_name or codex_model(settings.model),
+                max_steps=settings.budget.max_steps,
+                run_folder=self._app.home.root / "run",
+                lend_command=serve_command(variables),
+            )
+        )
+
+    def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
+        from hermes.codex.lend import Lending
+
+        tools = self.tools(session)
+
+        def judge(command: str, cwd: Path) -> Decision:
+            return self.policy.judge(tools["terminal"], {"command": command}, cwd)
+
+        lending = Lending(tools, self.policy, approvals, self._keeper)
+        return self._codex.runtime(session, approvals, judge=judge, keeper=self._keeper, lending=lending)
+
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
+        if self.engine == "codex":
+            return self._codex_runtime(session, approvals)
         settings = self._app.settings
         calls = CallRunner(self.tools(session), self.policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))

@@ -64,6 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     test.add_argument("name", metavar="NAME", nargs="?", default="", help="one server; all that are enabled otherwise")
     test.add_argument("--accept", action="store_true", help="accept the tools as they are now")
     test.add_argument("--json", action="store_true", help="print JSON")
+    lent = add_action(actions, "serve-tools", "offer codex the tools it lacks, on stdin and stdout")
+    lent.add_argument("--list", action="store_true", help="print their names instead")
     remove = add_action(actions, "remove", "remove a server, with what was remembered of it")
     remove.add_argument("name", metavar="NAME", help="the server")
 
@@ -74,6 +76,10 @@ def run(args: argparse.Namespace) -> int:
             from hermes.surfaces.cli.mcp_add import add
 
             return add(args)
+        case "serve-tools":
+            from hermes.surfaces.cli.codex_tools import run as serve_tools
+
+            return serve_tools(args)
         case "test":
             from hermes.surfaces.cli.mcp_test import test
 

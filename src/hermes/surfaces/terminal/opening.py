@@ -39,7 +39,7 @@ def choose_model(app: App, question: Question, *, may_ask: bool = True) -> Route
     route = first_route(app.settings, secrets)
     if question.model:
         route = route_for(app.settings, secrets, question.model, route)
-    if route.embedded:
+    if route.embedded and app.settings.model.openai_runtime == "auto":
         have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
     return route
 

@@ -14,7 +14,7 @@ _RESULT = 3  # lines of output when it is done
 _PLAN = 20  # steps
 _DIFF = 24  # lines of a diff
 _KEPT = 2_000  # characters of output that are remembered
-_SHOWS = frozenset(("terminal", "run_python"))  # tools whose output is worth a look
+_SHOWS = frozenset(("terminal", "run_python", "exec_command"))  # tools whose output is worth a look
 
 
 class Card(msgspec.Struct):

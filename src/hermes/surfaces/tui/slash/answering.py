@@ -42,6 +42,7 @@ async def status(chat: "Chat", _: str) -> None:
         ("session", info.id),
         ("title", one_line(info.title)),
         ("model", f"{now.provider} {now.name}"),
+        ("engine", "codex" if chat.agent.engine == "codex" else ""),
         ("context", foot.filled()),
         ("cost", money(foot.cost)),
         ("folder", info.cwd),

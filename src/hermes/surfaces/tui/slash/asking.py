@@ -58,6 +58,16 @@ async def config(chat: "Chat", rest: str) -> None:
     await _hermes(chat, "config", *(rest.split() or ["show"]))
 
 
+async def codex_runtime(chat: "Chat", word: str) -> None:
+    """Lets codex run the turns of new sessions, or Hermes itself again, or tells how it stands."""
+    from hermes.codex.switch import WORDS
+
+    meant = WORDS.get(word.strip())
+    if meant is None:
+        raise UsageError(f"There is no {word!r} here.", hint="One of: on, off, status")
+    await _hermes(chat, "codex", meant)
+
+
 async def doctor(chat: "Chat", _: str) -> None:
     """Checks the installation."""
     await _hermes(chat, "doctor")

@@ -53,6 +53,14 @@ SLASHES = (
     Slash("tools", "", "what the model can do", asking.tools, "Rights"),
     Slash("mcp", "", "the MCP servers and how they are", asking.mcp, "Rights"),
     Slash("approvals", "MODE", "what is not asked: ask, auto-edit or full", asking.approvals, "Rights", _MODES),
+    Slash(
+        "codex-runtime",
+        "WORD",
+        "let codex run your turns: on, off or status",
+        asking.codex_runtime,
+        "Set-up",
+        ("on", "off", "status"),
+    ),
     Slash("config", "", "the settings in force", asking.config, "Set-up"),
     Slash("doctor", "", "check this installation", asking.doctor, "Set-up"),
 )
