@@ -97,6 +97,34 @@ async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> 
         assert "the second page" in second.text
 
 
+async def test_whoever_decides_is_told_which_element_of_which_page(tmp_path: Path) -> None:
+    async with driven(form, tmp_path) as (server, drive):
+        click = drive.owner.browser_click
+        assert click.describe({"ref": "e2"}) == ""
+        opened = await drive("open", {"url": server.url})
+        ref = ref_of(opened.text, 'button "Press"')
+        for tool in (click, drive.owner.browser_type, drive.owner.browser_select):
+            assert tool.describe({"ref": ref}) == f'button "Press" on {server.url}/'
+        assert click.describe({"ref": "e999"}) == f"an element that was not shown on {server.url}/"
+        assert click.describe({}) == f"an element that was not shown on {server.url}/"
+
+
+TURNS = """<title>Turns</title><button onclick="document.title='clicked'">Show more</button>
+<script>window.turn = () => { document.querySelector('button').textContent = 'Delete everything' }</script>"""
+
+
+async def test_an_element_that_became_another_one_is_not_clicked(tmp_path: Path) -> None:
+    async with driven(lambda asked: Page(TURNS), tmp_path) as (server, drive):
+        opened = await drive("open", {"url": server.url})
+        async with drive.owner._session.page() as page:
+            await page.evaluate("window.turn()")
+        with pytest.raises(ToolFailed, match="not what it was"):
+            await drive("click", {"ref": ref_of(opened.text, "Show more")})
+        seen = await drive("snapshot")
+        assert "Page: Turns" in seen.text
+        assert "Page: clicked" in (await drive("click", {"ref": ref_of(seen.text, "Delete everything")})).text
+
+
 async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
     async with driven(form, tmp_path) as (server, drive):
         await drive("open", {"url": server.url})

@@ -30,6 +30,9 @@ _AT = re.compile(r" - at `\$\.?(.*)`$")
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
 """Finds the paths in a call's arguments, as the model wrote them. Arguments can be anything; it never raises."""
 
+About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
+"""Says of a call, from the tool's owner and the arguments, what these alone don't tell. It never raises."""
+
 
 class Signature(msgspec.Struct, frozen=True):
     """What is known of the function behind a tool."""
@@ -40,6 +43,7 @@ class Signature(msgspec.Struct, frozen=True):
     paths_of: PathsOf
     context_name: str
     is_async: bool
+    about: "About | None" = None
 
 
 class FunctionTool:
@@ -64,6 +68,10 @@ class FunctionTool:
         for path in self._signature.paths_of(arguments):
             found |= dict.fromkeys(spellings(path, cwd))
         return tuple(found)
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """What the call is about as things stand, for whoever decides about it; empty when the arguments say it all."""
+        return self._signature.about(self.owner, arguments) if self._signature.about else ""
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Checks the arguments and calls the function."""
@@ -90,9 +98,10 @@ class FunctionTool:
 
 
 def tool(
-    name: str, *, effect: Effect, paths: tuple[str, ...] | PathsOf = ()
+    name: str, *, effect: Effect, paths: tuple[str, ...] | PathsOf = (), about: About | None = None
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
-    """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments."""
+    """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments;
+    `about` says what a call means when that depends on more than its arguments."""
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         hints = get_type_hints(function, include_extras=True)
@@ -110,7 +119,7 @@ def tool(
         spec = ToolSpec(name=name, description=description, parameters=schema_of(form))
         is_async = inspect.iscoroutinefunction(function)
         paths_of = _named(form, paths) if isinstance(paths, tuple) else paths
-        return FunctionTool(spec, effect, Signature(function, form, paths_of, context_name, is_async))
+        return FunctionTool(spec, effect, Signature(function, form, paths_of, context_name, is_async, about))
 
     return make
 

@@ -5,14 +5,16 @@ Only the schemas are here; the browser and what drives it are loaded when the fi
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from hermes.core.ports import Tool, ToolContext
+from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 from hermes.settings.sections import Browser, Web
@@ -20,9 +22,9 @@ from hermes.tools.output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Locator, Page
 
-    from hermes.tools.browser.session import BrowserSession
+    from hermes.tools.browser.session import BrowserSession, Sight
     from hermes.tools.web.gate import Resolver
 
 __all__ = ["BrowserTools"]
@@ -31,7 +33,14 @@ _SHOWN = 20_000
 _AFTER_A_STEP = 8_000
 _SCROLL = 700
 
+_ELEMENT = r"^\s*- (?P<role>[^\s\[:]+)(?P<name> \"(?:[^\"\\\\]|\\\\.)*\")?[^\n]*\[ref={ref}\]"
+
 Ref = Annotated[str, Meta(description="Element, such as e12.")]
+
+
+def _about_step(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:
+    """Which element of which page a step is about, as the model last saw it."""
+    return owner.element(str(arguments.get("ref", "")))
 
 
 class BrowserTools:
@@ -50,6 +59,7 @@ class BrowserTools:
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
+        self._shown: Sight | None = None
 
     @property
     def tools(self) -> list[Tool]:
@@ -97,33 +107,28 @@ class BrowserTools:
         async with self._session.page() as page:
             return await self._seen(page, _SHOWN)
 
-    @tool("browser_click", effect="other")
+    @tool("browser_click", effect="other", about=_about_step)
     async def browser_click(self, ref: Ref) -> ToolResult:
         """Clicks an element."""
-        from hermes.tools.browser.session import located
-
         async with self._session.page() as page:
-            await located(page, ref).click()
+            await (await self._judged(page, ref)).click()
             return await self._seen(page, _AFTER_A_STEP)
 
-    @tool("browser_type", effect="other")
+    @tool("browser_type", effect="other", about=_about_step)
     async def browser_type(self, ref: Ref, text: str, submit: bool = False) -> ToolResult:
         """Fills a field; submit presses Enter."""
-        from hermes.tools.browser.session import located
-
         async with self._session.page() as page:
-            await located(page, ref).fill(text)
+            element = await self._judged(page, ref)
+            await element.fill(text)
             if submit:
-                await located(page, ref).press("Enter")
+                await element.press("Enter")
             return await self._seen(page, _AFTER_A_STEP)
 
-    @tool("browser_select", effect="other")
+    @tool("browser_select", effect="other", about=_about_step)
     async def browser_select(self, ref: Ref, option: str) -> ToolResult:
         """Chooses an option by label or value."""
-        from hermes.tools.browser.session import located
-
         async with self._session.page() as page:
-            await located(page, ref).select_option(option)
+            await (await self._judged(page, ref)).select_option(option)
             return await self._seen(page, _AFTER_A_STEP)
 
     @tool("browser_scroll", effect="network")
@@ -157,11 +162,28 @@ class BrowserTools:
         await self.close()
         return "The browser is closed."
 
+    def element(self, ref: str) -> str:
+        """An element by its role and name, and the page it is on, as they were last shown; empty without a page."""
+        if self._shown is None:
+            return ""
+        return f"{_named(self._shown.tree, ref) or 'an element that was not shown'} on {self._shown.url}"
+
+    async def _judged(self, page: "Page", ref: str) -> "Locator":
+        """The element that was shown by this ref. A page that has become another one since is not acted on."""
+        from hermes.tools.browser.session import located
+
+        element, shown = located(page, ref), self._shown
+        now = await page.aria_snapshot(mode="ai")
+        if shown is not None and (shown.url, _named(shown.tree, ref)) != (page.url, _named(now, ref)):
+            hint = "Nothing was done. Look with browser_snapshot before you go on."
+            raise ToolFailed(f"{ref} is not what it was when the page was last shown.", hint=hint)
+        return element
+
     async def _seen(self, page: "Page", limit: int) -> ToolResult:
         """What the model gets to see of a page after a step: the newest one, if the step opened another."""
         from hermes.tools.web.invisible import one_line, visible
 
-        sight = await self._session.look(page)
+        sight = self._shown = await self._session.look(page)
         shown = tree = visible(sight.tree)
         notes = self._session.notes()
         if len(tree) > limit:
@@ -181,3 +203,11 @@ class BrowserTools:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         return path.rename(path.with_suffix(suffix))
+
+
+def _named(tree: str, ref: str) -> str:
+    """The role and name of an element in a tree; empty when it is not there."""
+    from hermes.tools.web.invisible import one_line
+
+    found = re.search(_ELEMENT.replace("{ref}", re.escape(ref)), tree, re.MULTILINE)
+    return one_line(f"{found['role']}{found['name'] or ''}")[:300] if found else ""
