@@ -9,6 +9,8 @@ import pytest
 
 from hermes.testing.codex_program import NoCodex, installed_codex
 from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +61,52 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     assert config.read_text() == 'model = "gpt-5.5"\n'
     again = json.loads((await hermes.run("doctor", "--json", **here)).out)
     assert not any(one["check"] == "codex" for one in again["findings"])
+
+
+CONFIG = """\
+model = "gpt-5.5"
+model_provider = "fake"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[features]
+plugins = false
+[model_providers.fake]
+name = "Fake"
+base_url = "{url}"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+"""
+
+
+async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_tools(
+    tmp_path: Path, program: Path
+) -> None:
+    lent = Served(
+        calls=(ServedCall("todo", '{"items": [{"text": "boil water", "status": "pending"}]}', namespace="mcp__hermes"),)
+    )
+    async with ModelServer("From codex.", lent, "Noted.", "From Hermes.") as server:
+        hermes = InstalledHermes(tmp_path)
+        here = environ(tmp_path, program)
+        config = tmp_path / "user" / ".codex" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(CONFIG.format(url=server.url))
+        on = await hermes.run("codex", "on", **here)
+        assert (on.code, on.err) == (0, "")
+        first = await hermes.run("-z", "who are you?", **here)
+        assert (first.code, first.out) == (0, "From codex.\n"), first.err
+        second = await hermes.run("--continue", "--json", "-z", "note it", **here)
+        assert second.code == 0, second.err
+        events = [json.loads(line) for line in second.out.splitlines()]
+        assert {event["runtime"] for event in events if event["type"] == "agent.turn.started"} == {"codex"}
+        results = [event for event in events if event["type"] == "agent.tool.finished"]
+        assert len(results) == 2, results  # the lent tool itself, and codex's call of it
+        assert all(event.get("ok", True) and "boil water" in event["text"] for event in results), results
+        await hermes.run("codex", "off", **here)
+        service = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        third = await hermes.run("--continue", "-z", "and now?", **here, **service)
+        assert (third.code, third.out) == (0, "From Hermes.\n"), third.err
+        said = json.dumps(json.loads(server.posts[-1].body)["messages"])
+        assert "From codex." in said
+        assert "boil water" in said
