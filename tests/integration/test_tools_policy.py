@@ -31,15 +31,16 @@ def test_a_link_is_judged_by_its_name_and_by_where_it_leads(tmp_path: Path) -> N
     assert policy.judge(tools["write_file"], {"path": "link/../x", "content": ""}, project).verdict == "ask"
 
 
-def test_git_is_not_free_where_its_configuration_runs_programs(tmp_path: Path) -> None:
-    project, policy = make(tmp_path)
+def test_git_is_free_only_in_a_sandbox_whatever_its_configuration_says(tmp_path: Path) -> None:
+    project, bare = make(tmp_path)
+    held = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path, sandboxed=True))
     terminal = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")["terminal"]
     (project / ".git").mkdir()
-    config = project / ".git" / "config"
-    config.write_text("[core]\n\tbare = false\n")
-    assert policy.judge(terminal, {"command": "git status"}, project).verdict == "allow"
-    config.write_text("[core]\n\tfsmonitor = ./evil\n")
-    assert policy.judge(terminal, {"command": "git status"}, project).verdict == "ask"
+    (project / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    for command in ("git status", "git log", "git -C sub diff"):
+        assert bare.judge(terminal, {"command": command}, project).verdict == "ask"
+        assert held.judge(terminal, {"command": command}, project).verdict == "allow"
+        assert held.judge(terminal, {"command": command, "reach": "machine"}, project).verdict == "ask"
 
 
 def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:

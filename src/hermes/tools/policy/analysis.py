@@ -12,11 +12,11 @@ from hermes.tools.policy.fetching import judge_fetch
 from hermes.tools.policy.fileworks import HANDLERS, OUTPUT_OPTIONS, emptied, operands, overwritten, written
 from hermes.tools.policy.floor import floor, write_floor
 from hermes.tools.policy.gitwork import judge_git
-from hermes.tools.policy.grammar import Command, Script, Unreadable, read_script
+from hermes.tools.policy.grammar import MADE, Command, Script, Unreadable, read_script
 from hermes.tools.policy.interpreters import judge_database, judge_interpreter, judge_python
 from hermes.tools.policy.judging import Judging
 from hermes.tools.policy.known import added_by_options, judge_known
-from hermes.tools.policy.pipes import printed
+from hermes.tools.policy.pipes import is_without_end, printed, prints_nothing
 from hermes.tools.policy.places import EXPOSING_NAME, Site, is_device, is_stream, secret_reason
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.policy.runners import judge_evaluated, judge_find, judge_shell, judge_wrapped, judge_xargs
@@ -104,13 +104,15 @@ class Judge:
         self.shared = shared
         self._depth = depth
         self._functions = functions
+        self._made: frozenset[str] = frozenset()
 
-    def text(self, text: str) -> list[Finding]:
-        """All findings of a shell text."""
+    def text(self, text: str, made: frozenset[str] = frozenset()) -> list[Finding]:
+        """All findings of a shell text. `made`: variables that hold new temporary files already."""
         if self.is_deep:
             return [unclear("it is nested too deeply")]
         try:
-            script = read_script(text, {"HOME": str(self.site.home), "PWD": str(self.site.folders[0])})
+            own = {"HOME": str(self.site.home), "PWD": str(self.site.folders[0])}
+            script = read_script(text, own | dict.fromkeys(made, MADE))
         except Unreadable as error:
             return [unclear(str(error))]
         return self.script(script)
@@ -119,6 +121,7 @@ class Judge:
         if script.bomb:
             return [Finding(Level.FORBID, "it starts copies of itself without end")]
         self._functions |= script.functions
+        self._made = script.made
         if script.evaluates:
             return [unclear("bash may run a command in it that stands in quotes")]
         found = [asks("it starts programs without end")] if script.flood else [READ]
@@ -186,7 +189,10 @@ class Judge:
         if name in _FETCHERS:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
         if name in ("tee", "sponge"):
-            self._note(operands(words), printed(command.upstream) if command.upstream else command.given)
+            content = printed(command.upstream) if command.upstream else command.given
+            self._note(operands(words), content)
+            if content is not None and content.known and not content.text.strip():
+                return [emptied(word, self.site) for word in operands(words)]
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
         judged_by = _JUDGES.get("python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name)
@@ -219,6 +225,10 @@ class Judge:
     def deeper(self, text: str) -> list[Finding]:
         """Judges a shell text that a program is given to run."""
         return self._inner().text(text)
+
+    def evaluated(self, text: str) -> list[Finding]:
+        """Judges a text that this same shell runs: it knows the temporary files that were made."""
+        return self._inner().text(text, self._made)
 
     def again(self, command: Command, words: tuple[Word, ...]) -> list[Finding]:
         """Judges other words in the place of a command's own."""
@@ -289,13 +299,6 @@ class Judge:
         self._note([target], printed((command,)) if operator == ">" else None)
         if operator == ">>":
             return written([target], self.site)
-        texts = [word.text for word in command.words]
-        nothing = not texts or texts in (
-            [":"],
-            ["true"],
-            ["cat", "/dev/null"],
-            ["echo", "-n"],
-            ["echo", "-n", ""],
-            ["printf", ""],
-        )
-        return emptied(target, self.site) if nothing else overwritten(target, self.site)
+        if is_without_end(command):
+            return asks("it writes without end")
+        return emptied(target, self.site) if prints_nothing(command) else overwritten(target, self.site)

@@ -16,10 +16,10 @@ read      : echo printf grep egrep fgrep zgrep rg ag ack cut paste join comm uni
 read      : unexpand rev shuf tsort od xxd hexdump hd strings cmp diff diff3 colordiff sdiff md5sum sha1sum sha224sum
 read      : sha256sum sha384sum sha512sum b2sum b3sum cksum sum shasum md5 base32 jq yq gron fx xq htmlq pup
 read      : tree exa eza lsd broot bat batcat less more most zcat bzcat xzcat zstdcat zless ps pgrep pidof pstree top
-read      : htop vmstat iostat mpstat sar lsof fuser ss netstat printenv locale getconf lsb_release hostnamectl
-read      : ldd nm size readelf objdump addr2line c++filt otool dwarfdump cloc tokei scc loc wait jobs getopts
+read      : htop vmstat iostat mpstat sar lsof fuser ss netstat printenv locale getconf lsb_release
+read      : nm size readelf objdump addr2line c++filt otool dwarfdump cloc tokei scc loc wait jobs getopts
 read      : set shift return exit break continue : local read mapfile readarray let cd pushd popd dirs unset readonly
-read      : declare typeset export getent groups times ulimit umask hash tput stty reset clear namei pathchk
+read      : declare typeset export groups times ulimit umask tput uuidgen stty reset clear namei pathchk
 read      : zipinfo lsattr getfacl last lastlog ncal logname fd fdfind fzf mdls otool sw_vers system_profiler
 read      : identify ffprobe exiftool mediainfo pdfinfo pdftotext xmllint xpath csvlook csvcut csvstat csvgrep mlr
 read      : glow mdcat pygmentize tldr cheat iconv uconv chardetect uuencode look ts pv
@@ -27,8 +27,8 @@ read      : dpkg-query apt-cache jot lsmod modinfo cpuid lshw inxi neofetch fast
 read      :  caller compgen complete actionlint hadolint shellcheck yamllint
 read      : markdownlint vale codespell typos gitleaks trufflehog detect-secrets
 work      : http-server serve json-server live-server wasm-opt wat2wasm wasmtime wasmer xmlstarlet tidy html2text ionic
-work      : cordova react-native expo 2to3 sqlite-utils csvtool hyperfine concurrently strace ltrace
-lookup    : pip-audit safety npm-check npm-check-updates ncu cargo-outdated
+work      : cordova react-native expo 2to3 sqlite-utils csvtool hyperfine concurrently strace ltrace ldd alembic
+network   : pip-audit safety npm-check npm-check-updates ncu cargo-outdated
 work      : mkdir touch mktemp tee split csplit zip unzip gzip gunzip
 work      : bzip2 bunzip2 xz unxz zstd unzstd lz4 brotli 7z 7za
 work      : 7zr unrar ar ranlib strip patch dos2unix unix2dos sort base64 envsubst m4 sponge install pandoc
@@ -159,6 +159,12 @@ runs      : codex claude aider gemini goose cline opencode hermes amp q copilot 
 """
 
 SUBCOMMANDS = """
+getent: read passwd group services protocols networks ethers shells aliases rpc
+getent: network *
+hash  : read @ -r -l -t
+hash  : environment *
+hostnamectl: read @ status hostname --static --json
+hostnamectl: system *
 openssl: read version x509 verify dgst rand asn1parse crl req+-noout ciphers
 openssl: read md5 sha256 sha1 list speed prime errstr help
 openssl: network s_client s_server ocsp ts
@@ -183,7 +189,7 @@ nmcli : read @ device+status general+status connection+show
 nmcli : system *
 twine : work check
 twine : publishes *
-pip-compile: lookup *
+pip-compile: network *
 ansible-lint: work *
 strace: work *
 ltrace: work *
@@ -197,18 +203,18 @@ npm   : work run run-script rum urn test t tst start stop restart pack exec x ve
 yarn  : packages add install remove up upgrade upgrade-interactive dlx link unlink import global create set init
 yarn  : packages @
 yarn  : publishes publish npm login logout owner tag
-yarn  : lookup outdated info audit
+yarn  : network outdated info audit
 yarn  : read list why bin config+get config+list versions licenses workspaces+list workspaces+info help
 yarn  : work run test start build lint format dev exec node workspace workspaces pack version typecheck check tsc *
 pnpm  : packages add install i update up remove rm uninstall un link unlink dlx import create fetch rebuild prune env
 pnpm  : packages setup patch init store self-update deploy ci
 pnpm  : publishes publish login logout
-pnpm  : lookup outdated audit view
+pnpm  : network outdated audit view
 pnpm  : read list ls ll why root bin licenses help
 pnpm  : work run test t start exec x build lint format dev pack typecheck check recursive r m multi *
 bun   : packages add install i remove rm update link unlink create init upgrade x pm patch
 bun   : publishes publish
-bun   : lookup outdated
+bun   : network outdated
 bun   : work run test build *
 deno  : packages install add uninstall upgrade jupyter
 deno  : publishes publish deploy
@@ -235,7 +241,7 @@ pipenv: read graph check verify --venv --where
 pipenv: work run shell
 hatch : work run test fmt build version env+create *
 hatch : publishes publish
-hatch : read env+show status dep+show
+hatch : work env+show status dep+show
 hatch : packages new env+remove env+prune self python
 pipx  : packages install uninstall upgrade inject reinstall uninject ensurepath upgrade-all *
 pipx  : read list environment
@@ -254,7 +260,8 @@ cargo : work watch llvm-cov tarpaulin deny audit machete udeps outdated package 
 rustup: read show which doc component+list target+list toolchain+list
 rustup: work run
 rustup: packages *
-go    : packages get install mod+download mod+tidy work+sync env+-w
+go    : work mod+tidy
+go    : packages get install mod+download work+sync env+-w
 go    : read version env list doc help mod+graph mod+why mod+verify tool+nm
 go    : work build test vet run fmt generate clean mod tool work fix *
 gradle: work *
@@ -363,6 +370,10 @@ mise  : read ls current where which doctor
 mise  : work run exec x
 mise  : packages *
 ip    : read addr address a link route r -4 -6 neigh -br -o rule -c
+ip    : system link+set link+add link+del link+delete route+add route+del route+replace route+change route+flush
+ip    : system addr+add addr+del addr+flush address+add address+del address+flush a+add a+del
+ip    : system r+add r+del rule+add rule+del
+ip    : system neigh+add neigh+del neigh+flush -4+set -4+add -4+del -6+set -6+add -6+del -6+flush
 ip    : system *
 sysctl: read -a -n --all
 sysctl: system *
@@ -380,14 +391,16 @@ tmux  : read ls list-sessions list-windows list-panes display-message capture-pa
 tmux  : session *
 screen: read -ls -list
 screen: session *
+ssh-keygen: read -l -lf -F -lv
+ssh-keygen: secrets *
 ssh-add: read -l -L
 ssh-add: secrets *
 gpg   : read --version --verify --list-keys -k --fingerprint
 gpg   : secrets *
 docker-compose: read version
 docker-compose: containers *
-nix   : read flake+show flake+metadata eval search why-depends
-nix   : work build develop fmt run shell flake+check log
+nix   : read flake+metadata why-depends
+nix   : work flake+show eval search build develop fmt run shell flake+check log
 nix   : packages *
 nix-build: work *
 nix-shell: work *
@@ -410,8 +423,7 @@ cypress: work *
 prisma: work generate format validate migrate+diff
 prisma: rewrites migrate+reset db+push migrate+dev
 prisma: database *
-alembic: read current history heads show branches check
-alembic: work revision init upgrade merge stamp
+alembic: work current history heads show branches check revision init upgrade merge stamp
 alembic: rewrites downgrade
 flask : work run routes shell db+migrate db+upgrade *
 flask : rewrites db+downgrade

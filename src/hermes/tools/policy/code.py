@@ -7,8 +7,10 @@ network, delete files or evaluate text is asked about.
 import ast
 import re
 import warnings
+from pathlib import Path
 
 from hermes.tools.policy.effects import KINDS, WORK, Finding, asks, unclear
+from hermes.tools.sensitive import is_secret
 
 PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
 """The names of python itself."""
@@ -100,6 +102,10 @@ _REASONS = (
 )
 _HARMLESS_CALLS = frozenset(("re.compile", "os.environ.get", "sys.exit", "os.getpid"))
 _WRITES = frozenset(("open", "write_text", "write_bytes", "writeFileSync", "writeFile", "copy", "copyfile", "copytree"))
+_FILLS = frozenset(
+    ("write", "writelines", "dump", "writer", "DictWriter", "print", "savefig", "to_csv", "save", "copyfileobj")
+)
+"""What puts something into a file that was opened for writing."""
 _OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
 
 
@@ -118,7 +124,10 @@ def _python(code: str) -> Finding:
     names: set[str] = set()
     for node in ast.walk(tree):
         names |= _names_of(node)
-    return _judged(names, _texts(tree))
+    texts = _texts(tree)
+    if "open" in names and {"w", "wb", "w+"} & set(texts) and not names & _FILLS:
+        names.add("truncate")
+    return _judged(names, texts)
 
 
 def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kind of node
@@ -156,7 +165,16 @@ def _other(code: str) -> Finding:
         r"\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b", code
     ):
         names.add("unlink")
+    if re.search(r"\bopen\b[^;]*[\"']\s*>(?!>)", code) and "print" not in names:
+        names.add("unlink")
     return _judged(names - {"link", "move", "http", "https", "net"}, texts)
+
+
+def _names_secret(text: str) -> bool:
+    """Whether a text in code is the path of a file that holds secrets."""
+    text = text.lstrip("<>+")  # how some languages say whether they read or write
+    is_path = 2 < len(text) < 300 and not re.search(r"\s", text) and bool(re.search(r"[/.]", text))
+    return is_path and is_secret(Path(text))
 
 
 def _judged(names: set[str], texts: list[str]) -> Finding:
@@ -164,6 +182,8 @@ def _judged(names: set[str], texts: list[str]) -> Finding:
         if names & table - _BENIGN_HARMS:
             return finding
     for text in texts:
+        if _names_secret(text):
+            return KINDS["secrets"]
         if re.search(
             r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg", text
         ):

@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, LOOKS_UP, READ, WORK, Finding, Level, asks
+from hermes.tools.policy.effects import KINDS, LOOKS_UP, READ, Finding, Level, asks
 from hermes.tools.policy.fileworks import operands, written
 from hermes.tools.policy.known import only_tells
 from hermes.tools.policy.places import Site, is_stream
@@ -31,6 +31,21 @@ _FETCH_VALUES = {
     "ping6": frozenset(("-c", "-i", "-W", "-w", "-s", "-t", "-I")),
 }
 
+_OUTPUTS = {"curl": ("-o", "--output"), "wget": ("-O", "--output-document", "-o", "-P")}
+_FILE_VALUES = ("-H", "--header", "-w", "--write-out")
+_LOOKING = {
+    "curl": r"-[sSfiIvkLgN46]*[sSfiIvkLgN46mwHoXA]|--(silent|show-error|fail|fail-with-body|include|head|verbose"
+    r"|insecure|location|compressed|http1\.1|http2|no-progress-meter|globoff|max-time|connect-timeout|retry|retry-delay"
+    r"|retry-all-errors|retry-connrefused|retry-max-time|write-out|header|output|request|user-agent)"
+    r"|--(max-time|connect-timeout|retry|retry-delay|retry-max-time)=[\d.]+|-o/dev/null|-m\d+|-XGET|-XHEAD",
+    "wget": r"-[qSnv]+|-q?O-?|-[TtW]|--(spider|quiet|no-verbose|server-response)|-q?O(/dev/null|-)"
+    r"|--(timeout|tries|max-redirect|waitretry)(=\d+)?|--output-document=-|--retry-connrefused",
+    "http": r"-[hbv]+|--(headers|body|verbose|print=\w+|timeout=\d+|check-status|ignore-stdin|pretty=\w+)",
+    "ping": r"-[ciWwstnq46]",
+}
+_LOOKING |= {"https": _LOOKING["http"], "xh": _LOOKING["http"], "ping6": _LOOKING["ping"]}
+"""Options with which a request only looks. Any other may send, save, or go through somebody else."""
+
 
 def is_local(text: str) -> bool:
     """Whether an address is one of this machine itself."""
@@ -45,37 +60,18 @@ def judge_fetch(name: str, words: tuple[Word, ...], site: Site) -> Finding:
     hosts = [word for word in files if not re.fullmatch(r"GET|HEAD", word.text)]
     if not hosts or not all(word.known and is_local(word.text) for word in hosts):
         return KINDS["network"]
-    sending = {
-        "-d",
-        "-F",
-        "-T",
-        "-K",
-        "-x",
-        "--data",
-        "--form",
-        "--upload-file",
-        "--config",
-        "--proxy",
-        "--json",
-        "-e",
-        "--post-data",
-        "--post-file",
-        "--unix-socket",
-    }
+    found = LOOKS_UP
     for place, word in enumerate(words[1:], 1):
-        text = word.text.partition("=")[0]
-        after = words[place + 1].text if place + 1 < len(words) else ""
-        if (
-            text in sending
-            or text.startswith(("--data", "--post", "-d"))
-            or (text in ("-X", "--request") and after not in ("GET", "HEAD"))
-        ):
-            return asks("it sends something to a service of this machine", "network")
-        if text in ("-o", "--output", "-O", "--output-document") and after and not is_stream(after) and after != "-":
-            outcome = written([words[place + 1]], site) if text != "-O" or name == "wget" else WORK
-            return (
-                asks("it saves what a service of this machine answers", "network")
-                if outcome.level <= Level.WORK
-                else outcome
-            )
-    return LOOKS_UP
+        before = words[place - 1].text
+        if before in _OUTPUTS.get(name, ()) and word.text != "-" and not is_stream(word.text):
+            outcome = written([word], site)
+            saves = asks("it saves what a service of this machine answers", "network")
+            return saves if outcome.level <= Level.WORK else outcome
+        option = word.text.startswith("-") and word.text != "-"
+        if option and (not word.known or not re.fullmatch(_LOOKING.get(name, ""), word.text)):
+            found = asks("it sends something to a service of this machine, or asks in an unusual way", "network")
+        if before in ("-X", "--request") and word.text not in ("GET", "HEAD"):
+            found = asks("it sends something to a service of this machine", "network")
+        if before in _FILE_VALUES and word.text.startswith("@"):
+            found = asks("it sends a file to a service of this machine", "network")
+    return found

@@ -17,6 +17,8 @@ _SOURCE = (
     r"(?i)\.(py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|swift|rb|php|cs|scala|clj|ex|exs|hs|ml|lua|pl|r|jl|sql|md|rst"
     r"|toml|ya?ml|json|ini|cfg|html|css|scss|vue|svelte|sh|db|sqlite3?|csv|xlsx?|docx?|pdf|parquet|ipynb)$"
 )
+_BLANK = frozenset(("/dev/null",))
+_ENDLESS = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
 OUTPUT_OPTIONS = frozenset(
     (
         *(
@@ -215,10 +217,14 @@ def _chmod(words: tuple[Word, ...], site: Site) -> Finding:
 
 def _dd(words: tuple[Word, ...], site: Site) -> Finding:
     found = [WORK]
+    source = next((word.text[3:] for word in words[1:] if word.text.startswith("if=")), "")
     for word in words[1:]:
         sign, _, value = word.text.partition("=")
         if sign == "of":
-            found.append(overwritten(Word(value, word.known), site))
+            target = Word(value, word.known)
+            found.append(emptied(target, site) if source in _BLANK | _ENDLESS else overwritten(target, site))
+            if source in _ENDLESS and not any(one.text.startswith("count=") for one in words):
+                found.append(asks("it writes without end"))
         elif sign == "if":
             found += [KINDS["devices"]] if is_device(value) else []
             found += [asks(reason) for reason in [secret_reason(site, Word(value, word.known))] if reason]
@@ -282,7 +288,30 @@ def _awk(words: tuple[Word, ...], site: Site) -> Finding:
     found = [written([Word(text)], site) for text in target]
     if has_option(words, "i", "--include") and any(word.text == "inplace" for word in words):
         found.append(written(files[1:], site))
+        if not re.search(r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$", program):
+            found.append(asks("it empties files"))
     return worst([READ, *found, *[asks(r) for r in (secret_reason(site, word) for word in files[1:]) if r]])
+
+
+def _sort(words: tuple[Word, ...], site: Site) -> Finding:
+    into = [words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-o", "--output")]
+    into += [Word(word.text.partition("=")[2]) for word in words if word.text.startswith("--output=")]
+    files = operands(words, frozenset(("-o", "--output", "-k", "-t", "-S", "-T", "--key", "--parallel")))
+    secrets = [asks(reason) for reason in (secret_reason(site, word) for word in files) if reason]
+    if into and any(word.text in _BLANK for word in files):
+        return worst([emptied(word, site) for word in into])
+    texts = {word.text for word in files}
+    return worst([*secrets, *(written([w], site) if w.text in texts else overwritten(w, site) for w in into), READ])
+
+
+def _chown(words: tuple[Word, ...], site: Site) -> Finding:
+    return written(operands(words)[1:], site)
+
+
+def _fallocate(words: tuple[Word, ...], site: Site) -> Finding:
+    if any(re.search(r"\d[TPE]|\d{2,}G|\d{11,}", word.text) for word in words[1:]):
+        return asks("it fills the disk")
+    return written(operands(words, _MODE_OPTIONS), site)
 
 
 def _kill(words: tuple[Word, ...], site: Site) -> Finding:  # noqa: ARG001 - one shape for all
@@ -322,9 +351,11 @@ def _patch(words: tuple[Word, ...], site: Site) -> Finding:
 HANDLERS: dict[str, Handler] = {
     "rm": _rm, "unlink": _rm, "trash": _rm, "trash-put": _rm, "rimraf": _rm, "del-cli": _rm, "rmdir": _rmdir, "mv": _mv,
     "cp": _cp, "ln": _ln, "link": _ln, "mkdir": _mkdir, "touch": _touch, "mktemp": _made, "tee": _tee, "sponge": _tee,
-    "truncate": _truncate, "fallocate": _made, "mkfifo": _made, "chmod": _chmod, "dd": _dd, "tar": _tar, "bsdtar": _tar,
+    "truncate": _truncate, "fallocate": _fallocate,
+    "mkfifo": _made, "chmod": _chmod, "dd": _dd, "tar": _tar, "bsdtar": _tar,
     "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "kill": _kill, "rsync": _rsync,
     "install": _install, "unzip": _unzip, "patch": _patch, "mogrify": _made, "dos2unix": _made, "unix2dos": _made,
+    "sort": _sort, "chown": _chown, "chgrp": _chown,
     "gzip": _made, "gunzip": _made, "bzip2": _made, "xz": _made, "unxz": _made, "split": _made, "rename": _made,
 }  # fmt: skip
 """What needs to be looked at word by word."""

@@ -1,6 +1,7 @@
 """What git does by its subcommand and options: looks, works locally, throws work away, or leaves the machine."""
 
 import re
+import shlex
 
 from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
 from hermes.tools.policy.places import Site
@@ -34,7 +35,7 @@ _LOOKS = frozenset(
             "diff-tree",
         ),
         *("diff-index", "diff-files", "range-diff", "fsck", "verify-commit", "verify-tag", "merge-tree", "show-branch"),
-        *("hash-object", "get-tar-commit-id", "patch-id", "stripspace", "--version", "--help", "column", "difftool"),
+        *("hash-object", "get-tar-commit-id", "patch-id", "stripspace", "--version", "--help", "column"),
     )
 )
 _WORKS = frozenset(
@@ -162,9 +163,15 @@ def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0
     }.get(sub)
     if special is not None:
         return special(sub, texts)
-    if sub in _REWRITES or (sub == "read-tree" and {"--reset", "-u"} & set(texts)):
+    if sub in ("difftool", "mergetool"):
+        return KINDS["runs"]
+    if (
+        sub in _REWRITES
+        or (sub == "symbolic-ref" and len(texts) > 1)
+        or (sub == "read-tree" and {"--reset", "-u"} & set(texts))
+    ):
         return KINDS["rewrites"]
-    if sub in _LEAVES:
+    if sub in _LEAVES or any(text.startswith("--remote=") for text in texts):
         return KINDS["network"]
     if sub in _LOOKS:
         if any(text.startswith(("--output=", "--open-files-in-pager", "-O")) or text == "--output" for text in texts):
@@ -314,6 +321,6 @@ def _texts(sub: str, arguments: tuple[Word, ...]) -> list[str]:
     if sub == "submodule" and "foreach" in texts:
         return [" ".join(text for text in texts[texts.index("foreach") + 1 :] if text != "--recursive")]
     if sub == "bisect" and texts[:1] == ["run"]:
-        return [" ".join(texts[1:])]
+        return [shlex.join(texts[1:])]
     found = [texts[place + 1] for place, text in enumerate(texts[:-1]) if sub == "rebase" and text in ("-x", "--exec")]
     return found + [text.partition("=")[2] for text in texts if sub == "rebase" and text.startswith("--exec=")]

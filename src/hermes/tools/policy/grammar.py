@@ -9,11 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.tools.policy.outline import Outline, outline
+from hermes.tools.policy.outline import MAKES_TEMPORARY, Outline, outline
 from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
 
 MAX_TEXT = 30_000
 MAX_COMMANDS = 300
+_MANY = 200
+"""More programs than this at once are a flood."""
 _MAX_DEPTH = 60
 _SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
 """A word continued on the next line: the grammar would see two words where bash sees one."""
@@ -23,7 +25,6 @@ Operator: TypeAlias = Literal["<", ">", ">>"]
 
 MADE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged, not used
 """What stands for a new temporary file or folder."""
-_MAKES_TEMPORARY = r"\"?\$\(mktemp( -d)?( (-t )?(/tmp/)?[\w.-]*X{3,}[\w.-]*)?\)\"?"
 
 
 class Unreadable(Exception):
@@ -60,6 +61,8 @@ class Script(msgspec.Struct, frozen=True):
     """It starts programs side by side without end."""
     evaluates: bool = False
     """Bash may run a command that stands in quotes, such as one in a subscript."""
+    made: frozenset[str] = frozenset()
+    """Variables that hold nothing but a new temporary file or folder."""
     kinds: frozenset[str] = frozenset()
     """The kinds of nodes it is made of."""
 
@@ -82,6 +85,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
         reader.bomb,
         reader.flood,
         seen.evaluates,
+        seen.made,
         seen.kinds,
     )
 
@@ -202,7 +206,7 @@ class _Reader:
         name = _text(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
-        if value is not None and re.fullmatch(_MAKES_TEMPORARY, _text(value)) and "mktemp" not in self.functions:
+        if value is not None and re.fullmatch(MAKES_TEMPORARY, _text(value)) and "mktemp" not in self.functions:
             word = Word(MADE)
         appended = any(child.type == "+=" for child in node.children)
         if believe and word.plain and not appended and self._seen.is_believable(name):
@@ -231,12 +235,24 @@ class _Reader:
         variable = node.child_by_field_name("variable")
         if variable is not None:
             self.variables.pop(_text(variable), None)
+        ranges = re.findall(r"\{(\d+)\.\.(\d+)\}|seq (?:1 )?()(\d+)", _text(node))
+        self._note_flood(node, is_endless=any(int(one[1] or one[3]) > _MANY for one in ranges))
         self._others(node, upstream)
+
+    def visit_c_style_for_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+        condition = node.child_by_field_name("condition")
+        limit = [int(number) for number in re.findall(r"\d+", _text(condition))] if condition is not None else []
+        self._note_flood(node, is_endless=not limit or max(limit) > _MANY)
+        self._others(node, upstream)
+
+    def _note_flood(self, node: Node, *, is_endless: bool) -> None:
+        """Starting a program beside the shell, over and over."""
+        beside = any(child.type == "&" for child in _below(node.child_by_field_name("body")))
+        self.flood = self.flood or (is_endless and beside)
 
     def visit_while_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
         endless = _text(node.child_by_field_name("condition")).strip() in ("true", ":", "[ 1 ]", "((1))", "1")
-        beside = any(child.type == "&" for child in _below(node.child_by_field_name("body")))
-        self.flood = self.flood or (endless and beside)
+        self._note_flood(node, is_endless=endless)
         self._others(node, upstream)
 
     def visit_function_definition(self, node: Node, upstream: tuple[Command, ...]) -> None:

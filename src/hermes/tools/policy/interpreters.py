@@ -72,27 +72,18 @@ def judge_project_script(judge: Judging, command: Command, file: Word) -> list[F
     return [WORK, *judge.fresh(file), judge.named(command.words, "")]
 
 
-def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[Finding]:
+def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[Finding]:  # noqa: PLR0911 - by module
     if not words or not words[0].plain:
         return [unclear("which module it runs is not known")]
     module = words[0].text
     if module in ("http.server", "SimpleHTTPServer"):
         bound = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in ("-b", "--bind")]
         return [WORK if bound and is_local(bound[0]) and bound[0] != "0.0.0.0" else KINDS["listens"]]  # noqa: S104
-    if module in (
-        "json.tool",
-        "timeit",
-        "this",
-        "calendar",
-        "tokenize",
-        "ast",
-        "dis",
-        "site",
-        "sysconfig",
-        "platform",
-        "inspect",
-    ):
-        return [READ, judge.named(words, "")]
+    if module == "timeit":
+        return _timed(words)
+    if module in ("json.tool", "this", "calendar", "tokenize", "ast", "dis", "sysconfig", "platform"):
+        writes = module == "json.tool" and len(operands(words)) > 1
+        return [WORK if writes else READ, judge.named(words, "")]
     if module in ("smtpd", "ftplib", "telnetlib", "webbrowser", "asyncio", "pdb", "code", "runpy", "ensurepip"):
         return [KINDS["runs"]]
     table = catalogue.programs()
@@ -101,7 +92,21 @@ def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[F
     return [WORK, judge.named(words, "")]
 
 
-def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Finding]:
+def _timed(words: tuple[Word, ...]) -> list[Finding]:
+    """`timeit`: every word may be code."""
+    codes = [word for word in words[1:] if not re.fullmatch(r"-[a-zA-Z]+|--\w+|\d+", word.text)]
+    if not all(word.known for word in codes):
+        return [unclear("the code it runs is not known")]
+    return [
+        WORK,
+        *(
+            judge_code("python", word.text.partition("=")[2] if word.text.startswith("--") else word.text)
+            for word in codes
+        ),
+    ]
+
+
+def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - a line for each way
     """An interpreter other than python."""
     words = command.words
     flags = INTERPRETERS[name]
@@ -117,6 +122,8 @@ def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Findi
                 "ruby",
             )
             rest = list(words[place + 2 :])
+            if changes and _blanks(code.text, words[1 : place + 1]):
+                return [asks("it empties files")]
             return [
                 judge_code(name, code.text),
                 written(rest, judge.site) if changes else judge.named(words[:1] + tuple(rest), ""),
@@ -131,6 +138,12 @@ def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Findi
     if not files or files[0].text == "-":
         return judge_input(judge, command, name)
     return judge_project_script(judge, command, files[0])
+
+
+def _blanks(code: str, options: tuple[Word, ...]) -> bool:
+    """Whether a change in place keeps nothing of the text."""
+    silent = any(re.match(r"-[a-zA-Z]*n", word.text) for word in options) and "print" not in code
+    return silent or bool(re.search(r"\$_\s*=\s*(\"\"|''|undef)|undef\s*\(?\s*\$_|s(.)\.\*\2\2", code))
 
 
 def judge_file(judge: Judging, command: Command, file: Word) -> list[Finding]:
@@ -164,6 +177,8 @@ def judge_input(judge: Judging, command: Command, language: str) -> list[Finding
 
 def judge_database(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
     """A database in a file: what its SQL does."""
+    if any(word.text.lstrip("-") == "init" for word in command.words[1:]):
+        return [asks("it runs SQL and commands from a file")]
     files = operands(command.words, frozenset(("-cmd", "-init", "-separator", "-nullvalue", "-c", "-s")))
     queries = files[1:] + [
         command.words[place + 1] for place, word in enumerate(command.words[:-1]) if word.text in ("-cmd", "-c")

@@ -33,6 +33,10 @@ class Judging(Protocol):
         """Judges a shell text that a program is given to run."""
         ...
 
+    def evaluated(self, text: str) -> list[Finding]:
+        """Judges a text that this same shell runs."""
+        ...
+
     def again(self, command: Command, words: tuple[Word, ...]) -> list[Finding]:
         """Judges other words in the place of a command's own."""
         ...

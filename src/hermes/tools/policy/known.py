@@ -4,7 +4,7 @@ import re
 
 from hermes.tools.policy import catalogue
 from hermes.tools.policy.code import INTERPRETERS, PYTHON
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, Level, asks, unclear
+from hermes.tools.policy.effects import KINDS, LOOKS_UP, READ, WORK, Finding, Level, asks, unclear
 from hermes.tools.policy.fileworks import HANDLERS, operands
 from hermes.tools.policy.grammar import Command
 from hermes.tools.policy.judging import Judging
@@ -30,6 +30,20 @@ _VALUE_OPTIONS = frozenset(
     )
 )
 """Options before a subcommand that take a value."""
+_LOOKING = (
+    r"--(json|long|all|parseable|outdated|production|depth(=\d+)?|omit=\w+|audit-level=\w+|format=\w+|pre|local)"
+    r"|-[alp]"
+)
+"""Options of look-ups that change only what is shown."""
+_OFFLINE = frozenset(("uv", "npm", "pnpm", "yarn", "poetry", "pdm"))
+"""Without the network they install only what was fetched before, into the workspace."""
+_RUNS_OTHERS = r"""(?x) --?(
+        shell-escape | enable-write18 | vettool | toolexec | pager | editor | ext-diff | use-askpass | rsh | init-script
+      | to-command | use-compress-program | compress-program | checkpoint-action | script-shell | node-options
+      | run-as | post-?process\w* | exec-batch | hostname-bin | strip-program | unzip-command | extcmd | ssh-command
+    )(=.*)?"""
+"""Options that tell whatever program to run another one."""
+_ELSEWHERE = r"(?i)(stratum\S*://\S+|([\w-]+\.)+[a-z]{2,}:\d{2,5}|\d{1,3}(\.\d{1,3}){3}:\d{2,5})$"
 _TOLD = r"(shell|!|pipe|python|platform shell|source|script)\b|!"
 
 
@@ -48,11 +62,41 @@ def judge_known(judge: Judging, name: str, command: Command) -> list[Finding]:
         finding = asks(f"it is not known what {name!r} does")
     if finding.level in (Level.ASK, Level.READ, Level.WORK) and only_tells(words, finding):
         return [READ]
+    if finding == LOOKS_UP and not _looks_plainly(words):
+        finding = asks(
+            "it sends something over the network that can't be seen here, or asks in an unusual way", "network"
+        )
+    if name in ("redis-cli", "valkey-cli") and _asks_here(words):
+        return [LOOKS_UP]
+    if kind == "packages" and name in _OFFLINE and any(word.text == "--offline" for word in words):
+        finding = WORK
     if kind in ("packages", "publishes") and any(word.text in ("--dry-run", "--dryrun") for word in words):
         finding = WORK
     if name == "history" or (name == "set" and any(word.text == "+o" for word in words)):
         finding = KINDS["history"] if len(words) > 1 else READ
     return [finding, *added_by_options(name, words), *judge_told(judge, name, command), judge.named(words, name)]
+
+
+def _asks_here(words: tuple[Word, ...]) -> bool:
+    """Whether a client of a key store only asks the one on this machine."""
+    texts = [word.text for word in words[1:]]
+    hosts = [texts[place + 1] for place, text in enumerate(texts[:-1]) if text == "-h"]
+    bare = operands(words, frozenset(("-h", "-p", "-n")))
+    options = [text for text in texts if text.startswith("-") and text not in ("-h", "-p", "-n")]
+    asked = [word.text.lower() for word in bare[:1]]
+    return (
+        not options
+        and all(word.plain for word in words)
+        and all(host in ("localhost", "127.0.0.1", "::1") for host in hosts)
+        and bool(asked)
+        and asked[0] in ("ping", "get", "info", "dbsize", "exists", "ttl", "type", "llen", "hgetall", "scan")
+    )
+
+
+def _looks_plainly(words: tuple[Word, ...]) -> bool:
+    """Whether a look-up says all it sends, and asks nobody else than usual."""
+    options = [word.text for word in words[1:] if word.text.startswith("-")]
+    return all(word.plain for word in words) and all(re.fullmatch(_LOOKING, option) for option in options)
 
 
 def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - one for each program
@@ -62,7 +106,7 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
     if name in ("make", "gmake", "just", "ninja"):
         if any(text in ("-", "/dev/stdin", "-f-", "--file=-") for text in texts):
             return [unclear("it runs what it is given as input")]
-        return [one for text in texts if text.startswith("SHELL=") for one in judge.deeper(text[6:])]
+        return _made_from(judge, words)
     if name in ("less", "more", "man", "most") and any(text.startswith(("+!", "+|")) for text in texts):
         return [KINDS["runs"]]
     if name in ("gdb", "lldb"):
@@ -70,6 +114,10 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
         return [KINDS["spies"]] if attached else [KINDS["runs"] for text in texts if re.match(_TOLD, text)]
     if name in ("hyperfine", "concurrently"):
         return [one for word in operands(words, _VALUE_OPTIONS) for one in judge.deeper(word.text)]
+    if name == "npm" and texts[:1] == ["explore"] and "--" in texts:
+        return judge.again(command, words[texts.index("--") + 2 :])
+    if name == "date" and any(re.fullmatch(r"\d{8,12}(\.\d\d)?", text) for text in texts):
+        return [KINDS["system"]]
     if name == "go" and any("@" in text for text in texts):
         return [KINDS["packages"]]
     if name in ("deno", "bun") and any(re.match(r"https?:|npm:|jsr:", text) for text in texts):
@@ -77,6 +125,21 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
     if name == "unset" and any(text.startswith("HIST") for text in texts):
         return [KINDS["history"]]
     return []
+
+
+def _made_from(judge: Judging, words: tuple[Word, ...]) -> list[Finding]:
+    """Where a build takes its orders from: a file or folder of somebody else, a shell of another kind."""
+    found: list[Finding] = []
+    for place, word in enumerate(words[1:], 1):
+        if word.text.startswith("SHELL="):
+            found += judge.deeper(word.text[6:])
+        given = re.fullmatch(r"(-[fC]|--(?:file|makefile|directory|justfile)=?)(.*)", word.text)
+        target = (
+            Word(given[2]) if given and given[2] else words[place + 1] if given and place + 1 < len(words) else None
+        )
+        if target is not None and not all(judge.site.is_inside(path) for path in judge.site.paths(target)):
+            found.append(asks("it builds from what lies outside the workspace"))
+    return found
 
 
 def judge_path(judge: Judging, command: Command) -> list[Finding]:
@@ -94,7 +157,15 @@ def judge_path(judge: Judging, command: Command) -> list[Finding]:
             return judge.again(command, (Word(base), *words[1:]))
         if not shared:
             return [asks(f"it is not known what {words[0].text} does")]
-    return [WORK, *judge.fresh(words[0]), judge.named(words, base)]
+    found = [WORK, *judge.fresh(words[0]), judge.named(words, base)]
+    if any(re.search(_ELSEWHERE, word.text) and not is_address_here(word.text) for word in words[1:]):
+        found.append(asks("it runs a program that is not known, with the address of another machine"))
+    return found
+
+
+def is_address_here(text: str) -> bool:
+    """Whether an address is one of this machine."""
+    return bool(re.search(r"(^|[/@])(localhost|127(\.\d{1,3}){3}|0\.0\.0\.0)(:|/|$)", text))
 
 
 def kind_of(name: str, words: tuple[Word, ...]) -> str:
@@ -127,7 +198,8 @@ def added_by_options(name: str, words: tuple[Word, ...]) -> list[Finding]:
     signs = [word.text.partition("=")[0] for word in words[1:]]
     if name in catalogue.BUNDLING:
         signs += [f"-{letter}" for sign in signs if re.fullmatch(r"-[a-zA-Z]{2,}", sign) for letter in sign[1:]]
-    return [KINDS[table[sign]] for sign in signs if sign in table]
+    told = any(re.fullmatch(_RUNS_OTHERS, word.text) for word in words[1:]) and "--pager=cat" not in signs
+    return [KINDS[table[sign]] for sign in signs if sign in table] + ([KINDS["runs"]] if told else [])
 
 
 def only_tells(words: tuple[Word, ...], finding: Finding) -> bool:

@@ -15,7 +15,7 @@ Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 
 _SETTERS = frozenset(
     (
-        *("read", "mapfile", "readarray", "getopts", "source", ".", "eval", "unset", "let", "trap", "coproc"),
+        *("read", "mapfile", "readarray", "getopts", "source", ".", "eval", "unset", "let", "coproc"),
         *("alias", "hash", "enable", "shopt", "fc", "bind", "complete", "compopt", "vared", "zmodload", "autoload"),
     )
 )
@@ -35,11 +35,15 @@ _PROMPT = r"\$\{!?[\w@*\[\]]+@[PAKa]"
 _SETTING = (
     r"\bprintf\b[^;|&]*\s-\w*v",
     r"\bwait\b[^;|&]*\s-\w*p",
+    r"\btrap\b[^\n]*(=|\bread|\beval|\bunset|\bprintf|\.\s)[^\n]*\s(EXIT|DEBUG|ERR|RETURN|SIG\w+|[A-Z]+\d*|\d+)",
     r"\b(declare|typeset|local)\b[^;|&]*\s[-+]\w*n",
 )
 """Options with which a builtin sets a variable, or makes it another name for one."""
 _ALIKE = r"\$\{[\w\[\]]+:?=|\{\w+\}[<>]"
 """Expansions and redirections that assign."""
+
+
+MAKES_TEMPORARY = r"\"?\$\(mktemp( -d)?( (-t )?(/tmp/)?[\w.-]*X{3,}[\w.-]*)?\)\"?"
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -53,6 +57,8 @@ class Outline(msgspec.Struct, frozen=True):
     """How often each variable is assigned."""
     is_steady: bool
     """Whether variables change only by assignments."""
+    made: frozenset[str]
+    """Variables that hold only what mktemp has made."""
     evaluates: bool
     """Whether bash may evaluate a command that stands in quotes."""
 
@@ -66,6 +72,7 @@ def outline(root: Node, text: str) -> Outline:
     kinds: set[str] = set()
     names: set[str] = set()
     assigned: Counter[str] = Counter()
+    made: set[str] = set()
     quoted = False
     for node in _all(root):
         kind = node.type
@@ -75,16 +82,22 @@ def outline(root: Node, text: str) -> Outline:
         elif kind in ("declaration_command", "unset_command"):
             names.add(_text(node.children[0]))
         elif kind == "variable_assignment":
-            assigned[_text(node.child_by_field_name("name")).partition("[")[0]] += 1
+            name = _text(node.child_by_field_name("name")).partition("[")[0]
+            assigned[name] += 1
+            if re.fullmatch(MAKES_TEMPORARY, _text(node.child_by_field_name("value"))):
+                made.add(name)
         elif kind == "for_statement":
             assigned[_text(node.child_by_field_name("variable"))] += 2
         elif kind in ("raw_string", "ansi_c_string", "string", "word", "regex"):
             quoted = quoted or bool(re.search(_SUBSCRIPT, _text(node).replace("\\", "")))
+    is_steady = _is_steady(kinds, names, text)
+    kept = {name for name in made if is_steady and assigned[name] == 1 and "function_definition" not in kinds}
     return Outline(
         frozenset(kinds),
         frozenset(names),
         dict(assigned),
-        is_steady=_is_steady(kinds, names, text),
+        is_steady=is_steady,
+        made=frozenset(kept),
         evaluates=(quoted and bool(names & _EVALUATES or kinds & _ARITHMETIC or "((" in text))
         or bool(re.search(_PROMPT, text)),
     )

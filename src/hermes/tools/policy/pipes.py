@@ -10,6 +10,10 @@ _DECODERS = frozenset(
     ("base64", "base32", "xxd", "openssl", "gunzip", "gzip", "zcat", "rev", "tr", "uudecode", "gpg", "curl", "wget")
 )
 
+_FILTERS = frozenset(
+    ("yes", "cat", "tr", "base64", "gzip", "tee", "xxd", "od", "hexdump", "rev", "pv", "openssl", "zstd", "xz", "bzip2")
+)
+
 
 def printed(upstream: tuple[Command, ...]) -> Word | None:
     """What the last program of a pipeline prints, when that is plain from its words."""
@@ -34,6 +38,29 @@ def printed(upstream: tuple[Command, ...]) -> Word | None:
         )
     plain = [text for text in texts if not re.fullmatch(r"-[neE]+", text)]
     return escaped(" ".join(plain)) if any(re.fullmatch(r"-n?e", text) for text in texts) else Word(" ".join(plain))
+
+
+def prints_nothing(command: Command) -> bool:
+    """Whether a command prints nothing, or only blank lines."""
+    texts = [word.text for word in command.words]
+    if not texts or texts[0] in (":", "true", "exec") or texts == ["cat", "/dev/null"]:
+        return not texts or texts[0] != "exec" or len(texts) == 1
+    if texts[0] in ("echo", "printf") and all(word.known for word in command.words):
+        said = printed((command,)) if len(texts) > 1 else Word("")
+        return said is not None and not said.text.strip()
+    return False
+
+
+def is_without_end(command: Command) -> bool:
+    """Whether what a command prints never ends, or nearly so."""
+    line = [one for one in (*command.upstream, command) if one.words]
+    names = [program_name(one.words[0]) for one in line]
+    if any(name in ("head", "dd", "timeout", "sed", "read") for name in names):
+        return any(re.fullmatch(r"(-c|--bytes=)?\d{2,}[GTPE]i?B?", word.text) for one in line for word in one.words)
+    endless = names[:1] == ["yes"] or any(
+        word.text in ("/dev/zero", "/dev/urandom", "/dev/random") for word in (line[0].words if line else ())
+    )
+    return endless and all(name in _FILTERS for name in names)
 
 
 def listed(upstream: tuple[Command, ...]) -> Word | None:

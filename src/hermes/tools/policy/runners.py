@@ -11,7 +11,7 @@ from hermes.tools.policy.floor import floor
 from hermes.tools.policy.grammar import Command
 from hermes.tools.policy.interpreters import judge_file, judge_input
 from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.known import fetched
+from hermes.tools.policy.known import added_by_options, fetched
 from hermes.tools.policy.pipes import found_places, listed, starts_of
 from hermes.tools.policy.places import secret_reason
 from hermes.tools.policy.variables import assigned
@@ -46,6 +46,7 @@ def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Findin
         name, sign, value = word.text.partition("=")
         if sign and re.fullmatch(r"\w+", name):
             found.append(assigned(name, Word(value, word.known), judge.site))
+    found += added_by_options(program_name(words[0]), words[: len(words) - len(inner)])
     if wrapper in FETCHING:
         found += fetched(wrapper, words, inner)
     if wrapper not in TRANSPARENT:
@@ -88,7 +89,7 @@ def judge_evaluated(judge: Judging, name: str, command: Command) -> list[Finding
         return [READ]
     if not all(word.plain for word in words):
         return [unclear("what it runs is only known when it runs")]
-    return judge.deeper(" ".join(word.text for word in words))
+    return judge.evaluated(" ".join(word.text for word in words))
 
 
 def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all

@@ -279,6 +279,21 @@ def test_harmless_tools_are_free_and_unknown_effects_are_not() -> None:
     assert policy("full").judge(patch, {"text": "x"}, CWD).verdict == "ask"
 
 
+def test_what_a_tool_warns_of_is_said() -> None:
+    class Cautious:
+        """A tool of somebody else."""
+
+        spec = TOOLS["todo"].spec
+        effect = "other"
+        caution = "its description has changed\x1b"
+
+        def paths(self, arguments: object, cwd: object) -> tuple[Path, ...]:
+            return ()
+
+    asked = policy().judge(Cautious(), {}, CWD)  # type: ignore[arg-type]
+    assert (asked.verdict, asked.reason) == ("ask", "its description has changed\\x1b")
+
+
 def test_the_summary_says_exactly_what_will_happen() -> None:
     decision = policy().judge(TOOLS["terminal"], {"command": "rm x #\u202e\r ls" + " " * 99 + "; y"}, CWD)
     assert decision.summary == f"Run in {CWD}:\nrm x #\\u202e\\x0d ls[99 spaces]; y"

@@ -48,7 +48,7 @@ def said(decision: Decision) -> tuple[str, Reach]:
         ("npm view x-$(cat a)", "workspace", "ask", "network"),
         ("npm view react --userconfig=x", "workspace", "ask", "network"),
         ("getent hosts x.example", "workspace", "ask", "network"),
-        ("http_proxy=http://x curl -s http://localhost:8000/", "workspace", "ask", "network"),
+        ("http_proxy=http://x curl -s http://localhost:8000/", "workspace", "ask", "workspace"),
         ("curl -s http://localhost:8000/ -Kx", "workspace", "ask", "network"),
         ("curl -s http://localhost:8000/ -xhttp://y", "workspace", "ask", "network"),
         ("wget -q --execute=x http://localhost:8000/", "workspace", "ask", "network"),
