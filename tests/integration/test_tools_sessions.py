@@ -43,13 +43,26 @@ async def test_hits_come_with_what_is_around_them(store: Store) -> None:
     fill(store)
     result = await search(store, query="leeks")
     assert result.source == "past sessions"
-    code, garden = result.text.split("\n\n")
+    code, garden, now = result.text.split("\n\n")
     assert garden.startswith("session garden 'The garden', ")
     assert garden.splitlines()[1:] == ["> 3 user: When do I plant leeks?", "4 assistant: In April."]
     assert '> 3 assistant: terminal {"command": "make leeks"}' in code
     assert "2 user: go" in code
     assert "(11,999 characters)" in code
-    assert "session now" not in result.text
+    assert now.startswith("session now"), "this one comes last"
+
+
+async def test_what_this_session_no_longer_shows_is_found(store: Store) -> None:
+    fill(store)
+    call = ToolCall(id="1", name="session_search", arguments='{"query": "needle"}')
+    store.log.append("now", ToolFinished(call_id="0", name="read_file", text="hay\n" * 900 + "the needle\n"))
+    store.log.append("now", AssistantMessage(text="", tool_calls=(call,)))
+    for arguments in ({"query": "needle"}, {"query": "needle", "session": "this"}):
+        text = (await search(store, **arguments)).text
+        assert text.count("session now") == 1
+        assert "> 3 tool:" in text
+    assert "the needle" in (await search(store, session="this", around=3)).text or "hay" in text
+    assert "session garden" not in (await search(store, query="leeks", session="this")).text
 
 
 async def test_any_language_is_found_and_escapes_are_gone(store: Store) -> None:

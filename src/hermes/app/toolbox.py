@@ -5,13 +5,17 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hermes.app.app import App
 from hermes.app.recall import StoreRecall
 from hermes.core.ports import Tool
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
+from hermes.tools.commands import Surroundings
 from hermes.tools.output import OutputFolder
+from hermes.tools.seen import Seen
 from hermes.tools.toolsets import Choice
 from hermes.tools.web import web_tools
 
@@ -29,6 +33,7 @@ class Toolbox:
         self._secrets = secrets
         self._more = more
         self._tools: dict[str, Mapping[str, Tool]] = {}
+        self._seen: dict[str, Seen] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @cached_property
@@ -51,8 +56,15 @@ class Toolbox:
         tools = self._tools.pop(session, None) or self._make(session)
         self._tools[session] = tools
         if len(self._tools) > _KEPT:
-            self._clear_up(self._tools.pop(next(iter(self._tools))))
+            oldest = next(iter(self._tools))
+            self._seen.pop(oldest, None)
+            self._clear_up(self._tools.pop(oldest))
         return tools
+
+    def forget_files(self, session: str) -> None:
+        """Files of the session were brought back to how they were: what its tools know of them no longer counts."""
+        if session in self._seen:
+            self._seen[session].forget()
 
     async def close(self) -> None:
         """Ends what tools left running, and the servers."""
@@ -68,7 +80,8 @@ class Toolbox:
         if info.kind == "child":
             info = self._app.store.sessions.find(info.root)
         needs = needs_of(self._app, self._secrets, surface=info.surface, extra=(*self._more(session), *served))
-        return session_tools(needs)
+        self._seen[session] = seen = Seen()
+        return session_tools(msgspec.structs.replace(needs, seen=seen))
 
     def _clear_up(self, tools: Mapping[str, Tool]) -> None:
         task = asyncio.get_running_loop().create_task(close_tools(tools))
@@ -82,11 +95,15 @@ def needs_of(app: App, secrets: Secrets, *, surface: str = "cli", extra: tuple[T
     choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
     outputs = OutputFolder(app.home.cache / "outputs")
     web = tuple(web_tools(settings.web, secrets, outputs, environment()))
+    around = Surroundings(
+        environment(), app.home.root, (app.home.cache / "outputs",), hide_secrets=settings.sandbox.hide_secrets
+    )
     return Needs(
         outputs=app.home.cache / "outputs",
         environment=environment(),
         hermes_home=app.home.root,
         recall=StoreRecall(lambda: app.store),
+        surroundings=around,
         extra=(*web, *(_browser(app, outputs) if choice.wants("browser_open") else ()), *extra),
         choice=choice,
     )

@@ -18,6 +18,7 @@ class Patience:
         self._timeout = asyncio.timeout(seconds)
         self._last = asyncio.get_running_loop().time() + seconds * _STRETCH
         self._standing = 0
+        self._is_over = False
 
     async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
@@ -26,11 +27,12 @@ class Patience:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._is_over = True  # a question can outlive its call, and then there is no clock to set
         return await self._timeout.__aexit__(kind, error, trace)
 
     def heard(self) -> None:
         """There was a sign of life."""
-        if not self._standing and not self._timeout.expired():
+        if not self._standing and not self._is_over and not self._timeout.expired():
             self._timeout.reschedule(min(asyncio.get_running_loop().time() + self._seconds, self._last))
 
     @contextlib.contextmanager
@@ -38,7 +40,7 @@ class Patience:
         """While somebody is asked, time does not count."""
         began = asyncio.get_running_loop().time()
         self._standing += 1
-        if not self._timeout.expired():
+        if not self._is_over and not self._timeout.expired():
             self._timeout.reschedule(None)
         try:
             yield

@@ -27,11 +27,12 @@ _MAX_WAIT = 60.0
 
 
 class _Call:
-    """A call that runs: whom to ask, and its clock."""
+    """A call that runs: whom to ask, one question at a time, and its clock."""
 
     def __init__(self, context: ToolContext, patience: Patience) -> None:
         self.context = context
         self.patience = patience
+        self.asking = asyncio.Lock()
 
 
 _running: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("mcp_call", default=None)
@@ -231,7 +232,8 @@ class Server:
         if call is None:
             return {"action": "decline"}
         with call.patience.standing():
-            return await elicitation.answer(self.name, params, call.context.ask)
+            async with call.asking:
+                return await elicitation.answer(self.name, params, call.context.ask)
 
     def _learn(self, listing: Listing) -> None:
         if listing != self._listing:

@@ -315,6 +315,18 @@ class Tools(Section, frozen=True):
     disabled: Annotated[tuple[str, ...], Meta(description="Never offered, whatever else names it.")] = ()
 
 
+class Sandbox(Section, frozen=True):
+    """What confines the commands of the model."""
+
+    hide_secrets: Annotated[
+        bool,
+        Meta(
+            description="Hide a project's own .env files and keys from commands, unless git tracks them or you let a"
+            " command reach the machine."
+        ),
+    ] = True
+
+
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
@@ -335,6 +347,7 @@ class Settings(Section, frozen=True):
     web: Web = Web()
     browser: Browser = Browser()
     tools: Tools = Tools()
+    sandbox: Sandbox = Sandbox()
     learning: Learning = Learning()
     dashboard: Dashboard = Dashboard()
     sessions: Sessions = Sessions()

@@ -34,6 +34,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     sandbox: Callable[[str, Path], Sandbox] = find_sandbox
     temporary: Path | None = None
     """Where the session's temporary folder is made; the system's place when not said."""
+    hide_secrets: bool = True
+    """Whether a project's own secret files are hidden from confined commands."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -155,6 +157,7 @@ class Commands:
             user_home=self._user_home,
             hermes_home=Path(os.path.realpath(self._around.hermes_home)),
             readable=tuple(path for path in self._around.readable if path.is_dir()),
+            hide_secrets=self._around.hide_secrets and self.sandbox.kind == "bubblewrap",
         )
 
 

@@ -1,6 +1,7 @@
 """Output that is too long for a model: its beginning and end are shown, and all is kept in a file.
 
-The name of a file with the words of others says so, as whoever reads it must be told. Memory stays bounded however much comes; so do the files: their size, their number and their age.
+The name of a file with the words of others says so, as whoever reads it must be told. Memory stays bounded however much
+comes; so do the files: their size, their number and their age.
 """
 
 import contextlib

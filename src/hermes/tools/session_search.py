@@ -14,7 +14,7 @@ from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _LOOKED_AT = 200
-"""Messages that are looked at for hits in other sessions than this one."""
+"""Messages that are looked at, to find those in other sessions too."""
 _BESIDE = 160
 _READ = 2_000
 _TOTAL = 24_000
@@ -54,12 +54,13 @@ class Memory:
         self,
         context: ToolContext,
         query: Annotated[str, Meta(max_length=500, description="Words that all occur in a message.")] = "",
-        session: Annotated[str, Meta(description="Only this session (id from a result).")] = "",
+        session: Annotated[str, Meta(description="Only this one: an id from a result, or `this`.")] = "",
         around: Annotated[int, Meta(ge=0, description="With session: read on around this message number.")] = 0,
         limit: Annotated[int, Meta(ge=1, le=20)] = 6,
     ) -> ToolResult:
-        """Searches past conversations with this user; results come with the messages around them. With session and
-        around it reads on from a result."""
+        """Searches past conversations with this user, and what this one no longer shows; results come with the messages
+        around them. With session and around it reads on from a result."""
+        session = context.session if session == "this" else session
         reads_on = bool(session and around)
         if not reads_on and not query.strip():
             raise ToolFailed("There is nothing to search for.", hint="Give query, or session and around.")
@@ -69,9 +70,10 @@ class Memory:
             raise ToolFailed(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.hint) from error
 
     def _hits(self, context: ToolContext, query: str, session: str, limit: int) -> ToolResult:
-        # This session is in the model's view already, and holds the very call that searches.
+        # The model sees the end of this session, and the words are in the very calls that search for them.
         found = self._recall.find(query, session=session, limit=_LOOKED_AT)
-        hits = [said for said in found if session or said.session != context.session]
+        own = [said for said in found if said.session == context.session and not _searches(said)]
+        hits = [*(said for said in found if said.session != context.session), *own]
         if not hits:
             return ToolResult(text="Nothing was found. Try fewer or other words; all must occur in one message.")
         parts: list[str] = []
@@ -100,6 +102,11 @@ class Memory:
             lines[one.seq] = line
         edges = f"[earlier: around={min(lines)}; later: around={max(lines)}]"
         return ToolResult(text="\n".join([lines[place] for place in sorted(lines)] + [edges]), source="past sessions")
+
+
+def _searches(said: Said) -> bool:
+    """Whether a message is a search of this kind."""
+    return said.role == "assistant" and "session_search" in said.text
 
 
 def _hit(hit: Said, near: Sequence[Said]) -> str:

@@ -21,7 +21,7 @@ from hermes.tools.commands import Commands, Running, Surroundings
 from hermes.tools.live import Live
 from hermes.tools.output import OutputFolder
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.sandbox.places import hidden
+from hermes.tools.sandbox.places import hidden, secrets_of
 from hermes.tools.tool import tool
 
 _GRACE = 0.5
@@ -32,7 +32,12 @@ _STOPPED_BY_SANDBOX = re.compile(
     r"|name resolution|(could not|couldn't|cannot) resolve|name or service not known|\b(EROFS|EACCES|EPERM|ENETUNREACH"
     r"|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection|no route to host"
 )
+_ABOUT_SECRETS = re.compile(
+    r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
+)
+"""Words of a program that misses a setting or a key."""
 _LOOKED_AT = 6000
+_NAMED = 3
 
 
 class Terminal:
@@ -132,6 +137,11 @@ class Terminal:
     def _hint(self, running: Running, text: str) -> str:
         """What to do when the sandbox was probably in the way."""
         end = text[-_LOOKED_AT:]
+        if running.confined and (secrets := _missed_secrets(running, end)):
+            return (
+                f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
+                " machine. The user can show them to all commands with the setting sandbox.hide_secrets: false.]"
+            )
         if not running.confined or not (_STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)):
             return ""
         network = "no network" if running.fence.reach == "workspace" else "the network"
@@ -139,6 +149,16 @@ class Terminal:
             f"\n[The sandbox may have stopped this: a command has {network}, can write in {running.fence.workspace} and"
             f" $TMPDIR only, and can't read secrets. If the task needs more, ask with reach: network or machine.]"
         )
+
+
+def _missed_secrets(running: Running, text: str) -> str:
+    """Secret files of the workspace that a command may have failed for, as they are hidden."""
+    files = secrets_of(running.fence).files
+    names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
+    told = f"{running.command}\n{text}"
+    if not _ABOUT_SECRETS.search(text) and not any(name.rpartition("/")[2] in told for name in names):
+        return ""
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else "")
 
 
 def _names_hidden(running: Running, text: str) -> bool:

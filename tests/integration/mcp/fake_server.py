@@ -45,6 +45,7 @@ def ask(method: str, params: dict[str, Any]) -> Any:
         State.next_id += 1
         number = State.next_id
     send({"id": number, "method": method, "params": params})
+    note("asked")
     with State.arrived:
         State.arrived.wait_for(lambda: number in State.answers, 30)
         return State.answers.get(number)
@@ -58,6 +59,7 @@ def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
 TOOLS = (
     *("env", "die", "big", "garbage", "noise", "flood", "complain", "progress", "hang", "daemon", "form", "address"),
     *(
+        "pair",
         "picture",
         "structured",
         "link",
@@ -145,6 +147,14 @@ def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[st
             return text(str(child.pid))
         case "form":
             return text(json.dumps(ask("elicitation/create", FORM)))
+        case "pair":
+            answers: list[Any] = []
+            asking = [threading.Thread(target=lambda: answers.append(ask("elicitation/create", YES))) for _ in "12"]
+            for thread in asking:
+                thread.start()
+            for thread in asking:
+                thread.join()
+            return text(json.dumps(answers))
         case "address":
             params = {"mode": "url", "elicitationId": "1", "message": "Sign in.", "url": arguments["url"]}
             return text(json.dumps(ask("elicitation/create", params)))
@@ -191,6 +201,9 @@ FORM = {
         "required": ["seats", "outside", "meal"],
     },
 }
+
+
+YES: dict[str, Any] = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
 
 
 def progress(params: dict[str, Any], step: int) -> dict[str, Any]:

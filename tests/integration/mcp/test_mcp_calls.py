@@ -254,6 +254,27 @@ async def test_waiting_for_the_user_does_not_use_up_the_time(bench: "Bench") -> 
     assert json.loads(result.text) == {"action": "decline"}
 
 
+async def test_two_questions_at_once_are_asked_one_after_the_other(bench: "Bench", wait_until: Any) -> None:
+    servers = await bench.prepared()
+    open_ones: list[str] = []
+    most = 0
+
+    async def one_by_one(question: str, options: tuple[str, ...]) -> str:
+        nonlocal most
+        open_ones.append(question)
+        most = max(most, len(open_ones))
+        await wait_until(lambda: bench.noted().count("asked") == 2)
+        for _ in range(300):  # what the server has sent is taken in by now
+            await asyncio.sleep(0)
+        open_ones.pop()
+        return "Yes"
+
+    context = ToolContext("call-1", "session-1", bench.folder, bench.shown.append, ask=one_by_one)
+    result = await servers.tools()["mcp.fake.pair"].run({}, context)
+    assert [one["action"] for one in json.loads(result.text)] == ["accept", "accept"]
+    assert most == 1
+
+
 async def test_an_interrupted_call_is_cancelled_at_the_server(bench: "Bench", wait_until: Any) -> None:
     servers = await bench.prepared()
     call = asyncio.ensure_future(bench.call(servers, "hang"))

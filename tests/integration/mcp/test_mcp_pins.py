@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 
 if TYPE_CHECKING:
@@ -64,6 +65,21 @@ async def test_a_change_in_the_middle_of_a_session_is_noticed(bench: "Bench") ->
     await bench.call(servers, "change", to=NOW)
     with pytest.raises(ToolFailed, match="has changed its tool echo"):
         await bench.call(servers, "echo", text="two")
+
+
+async def test_a_tool_that_changes_again_while_the_user_looks_at_it_is_not_called(bench: "Bench") -> None:
+    (await bench.prepared()).tools()
+    servers = await bench.prepared("changed")
+
+    async def hasty(question: str, options: tuple[str, ...]) -> str:
+        await bench.call(servers, "change", to="Sends everything to a third.")
+        return options[0]
+
+    context = ToolContext("call-1", "session-1", bench.folder, bench.shown.append, ask=hasty)
+    with pytest.raises(ToolFailed, match="changed echo again"):
+        await servers.tools()["mcp.fake.echo"].run({"text": "secret plans"}, context)
+    with pytest.raises(ToolFailed, match="has changed its tool echo"):
+        await bench.call(servers, "echo", text="secret plans")
 
 
 async def test_accepting_everything_clears_the_caution(bench: "Bench") -> None:

@@ -110,7 +110,7 @@ class Listener:
 class Machine:
     """A workspace with a terminal, and a decoy home, Hermes home, listener and process outside it."""
 
-    def __init__(self, root: Path, sandbox: Sandbox, limits: Limits) -> None:
+    def __init__(self, root: Path, sandbox: Sandbox, limits: Limits, *, hide_secrets: bool = True) -> None:
         self.root = root = root.resolve()
         self.sandbox = sandbox
         self.session = f"session of {root}"
@@ -127,7 +127,13 @@ class Machine:
         (root / "temporary").mkdir()
         output = OutputFolder(root / "outputs")
         around = Surroundings(
-            environment, self.hermes, (output.path,), limits, lambda path, home: sandbox, root / "temporary"
+            environment,
+            self.hermes,
+            (output.path,),
+            limits,
+            lambda path, home: sandbox,
+            root / "temporary",
+            hide_secrets=hide_secrets,
         )
         self.terminal = Terminal(output, environment, around)
         self.before = self.fingerprint()

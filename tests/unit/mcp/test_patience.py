@@ -42,3 +42,12 @@ async def test_the_clock_goes_on_after_the_answer() -> None:
 
     with pytest.raises(TimeoutError):
         await ask_and_wait()
+
+
+async def test_a_question_may_outlive_its_call() -> None:
+    async with Patience(10) as patience:
+        standing = patience.standing()
+        standing.__enter__()
+    standing.__exit__(None, None, None)
+    with patience.standing():
+        patience.heard()

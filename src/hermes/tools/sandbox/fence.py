@@ -23,6 +23,8 @@ class Fence(msgspec.Struct, frozen=True):
     hermes_home: Path = Path("/nonexistent")
     readable: tuple[Path, ...] = ()
     """What may be read although it lies in a hidden place."""
+    hide_secrets: bool = False
+    """Whether the workspace's own secret files are hidden too, where the sandbox can do that."""
 
 
 class Launch(msgspec.Struct, frozen=True):

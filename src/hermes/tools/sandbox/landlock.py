@@ -209,9 +209,12 @@ def _times(folders: Iterable[Path]) -> tuple[int, ...]:
 
 
 def _weakness(abi: int) -> str:
+    """Landlock allows whole folders. A file in one that a command works in can't be left out: new files beside it could
+    not be read either."""
+    secrets = "A project's own secret files are not hidden from commands."
     if abi < 3:
-        return "This kernel's Landlock can't keep a command from emptying files; a newer kernel can."
-    return ""
+        return f"This kernel's Landlock can't keep a command from emptying files; a newer kernel can. {secrets}"
+    return secrets
 
 
 def _check(result: int) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.secrets import Secrets, workspace_secrets
 
 _OF_A_HOME = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".netrc", ".npmrc", ".pypirc", ".pgpass",
@@ -69,9 +70,9 @@ PROTECTED = (
 _NESTED = 300
 
 
-def hidden(fence: Fence) -> tuple[Path, ...]:
-    """Places to hide, outermost first; none of them lies in another."""
-    found = dict.fromkeys(_real(_candidates(fence)))
+def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
+    """Places to hide, with the workspace's own `secrets`, outermost first; none of them lies in another."""
+    found = dict.fromkeys(_real((*_candidates(fence), *secrets)))
     kept: dict[Path, None] = {}
     for path in sorted(found, key=lambda path: len(path.parts)):
         if not kept.keys() & set(path.parents) and path not in (Path("/"), fence.user_home):
@@ -104,9 +105,17 @@ class Hidden(msgspec.Struct, frozen=True):
 
 def find_hidden(fence: Fence) -> Hidden:
     """The places to hide, with what tells whether they are still the same."""
+    own = secrets_of(fence)
     folders = tuple(dict.fromkeys(os.path.dirname(path) for path in _candidates(fence)))  # noqa: PTH120 - many, and fast
+    folders += own.looked_at
     times = _times(folders)
-    return Hidden(hidden(fence), folders, times)
+    return Hidden(hidden(fence, own.files), folders, times)
+
+
+def secrets_of(fence: Fence) -> Secrets:
+    """The workspace's own secret files, as far as they are hidden."""
+    confined = fence.hide_secrets and fence.reach != "machine" and is_workspace(fence.workspace)
+    return workspace_secrets(fence.workspace) if confined else Secrets()
 
 
 def _times(folders: Iterable[str]) -> tuple[int, ...]:

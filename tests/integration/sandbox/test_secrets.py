@@ -1,0 +1,103 @@
+"""A project's own secret files are hidden from commands, and whoever misses them is told."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
+
+from hermes.schema.events import Reach
+from hermes.tools.limits import Limits
+from hermes.tools.sandbox.secrets import workspace_secrets
+
+_FILES = (".env", ".env.local", "deploy/server.pem", "app/config/id_ed25519", ".aws/credentials", "a b/[x].key")
+
+
+@pytest.fixture
+async def wrapped(place: Path, bubblewrap: Path, limits: Limits) -> AsyncIterator[Machine]:
+    """Only bubblewrap can hide single files."""
+    made = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
+    for name in _FILES:
+        file = made.workspace / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(SECRET)
+    (made.workspace / ".env.example").write_text("KEY=\n")
+    yield made
+    await made.close()
+
+
+def git(machine: Machine, *arguments: str) -> None:
+    """The user's own git, outside the sandbox."""
+    subprocess.run(["git", *arguments], cwd=machine.workspace, check=True)
+
+
+@pytest.mark.parametrize("reach", ["workspace", "network"])
+@pytest.mark.parametrize("name", _FILES)
+async def test_a_secret_file_of_the_project_cannot_be_read(wrapped: Machine, name: str, reach: Reach) -> None:
+    result = await wrapped.run(f"cat '{name}'; cp '{name}' copy; mv '{name}' moved; cat copy moved", reach=reach)
+    assert SECRET not in result.text
+    assert (wrapped.workspace / name).read_text() == SECRET, "it stays as it is"
+    assert "KEY=" in (await wrapped.run("cat .env.example", reach=reach)).text
+
+
+async def test_a_secret_that_came_between_two_commands_is_hidden_too(wrapped: Machine) -> None:
+    await wrapped.run("mkdir -p new/folder")
+    (wrapped.workspace / "new/folder/.env").write_text(SECRET)
+    assert SECRET not in (await wrapped.run("cat new/folder/.env")).text
+
+
+async def test_a_link_to_a_secret_leads_nowhere(wrapped: Machine) -> None:
+    (wrapped.workspace / "settings").mkdir()
+    (wrapped.workspace / "settings/values").write_text(SECRET)
+    (wrapped.workspace / "sub").mkdir()
+    (wrapped.workspace / "sub/.env").symlink_to("../settings/values")
+    assert SECRET not in (await wrapped.run("cat sub/.env settings/values")).text
+
+
+async def test_what_git_tracks_is_no_secret(wrapped: Machine) -> None:
+    git(wrapped, "init", "-q", ".")
+    git(wrapped, "add", "-f", "deploy", ".env")
+    assert SECRET in (await wrapped.run("cat deploy/server.pem")).text
+    assert SECRET not in (await wrapped.run("cat .env.local")).text
+    assert (await wrapped.run("git status --porcelain deploy")).text.startswith("A  deploy/server.pem")
+    git(wrapped, "rm", "-q", "--cached", ".env")
+    assert SECRET not in (await wrapped.run("cat .env")).text
+
+
+async def test_work_beside_a_secret_goes_on(wrapped: Machine) -> None:
+    result = await wrapped.run(
+        "echo 1 > new && cat new && sed -i s/1/2/ new && cat new && rm -rf new && mkdir deploy/x"
+    )
+    assert result.text == "1\n2\n[exit code 0]"
+
+
+@pytest.mark.parametrize("command", ["cat .env", "echo 'KeyError: DATABASE_URL'; exit 1", "echo 'no API key'; false"])
+async def test_a_failure_says_what_is_hidden_and_how_to_show_it(wrapped: Machine, command: str) -> None:
+    text = (await wrapped.run(command)).text
+    assert "Hidden from commands, as they may hold secrets: .aws, .env, .env.local and " in text
+    assert "reach: machine" in text
+    assert "sandbox.hide_secrets: false" in text
+
+
+async def test_other_failures_say_nothing_of_secrets(wrapped: Machine) -> None:
+    assert (await wrapped.run("echo oops; false")).text == "oops\n[exit code 1]"
+
+
+async def test_with_the_users_word_a_command_reads_them(wrapped: Machine) -> None:
+    assert SECRET in (await wrapped.run("cat .env", reach="machine")).text
+
+
+async def test_the_setting_shows_them_to_all_commands(place: Path, bubblewrap: Path, limits: Limits) -> None:
+    machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits, hide_secrets=False)
+    (machine.workspace / ".env").write_text(SECRET)
+    assert SECRET in (await machine.run("cat .env")).text
+    await machine.close()
+
+
+def test_what_builds_make_and_git_has_is_not_looked_into(tmp_path: Path) -> None:
+    for name in ("node_modules/x/key.pem", ".venv/lib/certifi/cacert.pem", ".git/x.pem", "build/out.key", "src/ok.pem"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert workspace_secrets(tmp_path).files == (f"{os.path.realpath(tmp_path)}/src/ok.pem",)
