@@ -104,7 +104,7 @@ class Guard(msgspec.Struct, frozen=True):
     def secret(self, paths: Iterable[Path], cwd: Path | None = None) -> str:
         """Why reading one of these needs a person; empty when it does not."""
         for path in paths:
-            if _is_within(path, self.home):
+            if is_within(path, self.home):
                 part = path.relative_to(self.home).parts[:1]
                 if not part or part[0] not in _OPEN_OF_HOME:
                     return f"{path} belongs to Hermes itself"
@@ -123,9 +123,9 @@ class Guard(msgspec.Struct, frozen=True):
         """Why writing one of these always needs a person; empty when it does not."""
         root = cwd.resolve()
         for path in paths:
-            if _is_within(path, self.home):
+            if is_within(path, self.home):
                 return f"{path} belongs to Hermes itself"
-            if not _is_within(path, root) and not _is_within(path, cwd):
+            if not is_within(path, root) and not is_within(path, cwd):
                 return f"{path} is outside the working directory"
             reason = self.delicate((path,), cwd)
             if reason:
@@ -135,43 +135,43 @@ class Guard(msgspec.Struct, frozen=True):
     def delicate(self, paths: Iterable[Path], cwd: Path) -> str:
         """Why no rule and no earlier answer covers writing one of these; empty when one may."""
         for path in paths:
-            if _is_within(path, self.home):
+            if is_within(path, self.home):
                 return f"{path} belongs to Hermes itself"
             if _is_carrying(path) or is_secret(path):
                 return f"{path} can change what runs later, or holds secrets"
-            if self._hidden(path, cwd) or (self.user is not None and _is_within(path, self.user / "bin")):
+            if self._hidden(path, cwd) or (self.user is not None and is_within(path, self.user / "bin")):
                 return f"{path} is among the settings and programs of your home, and can change what runs later"
-            if any(_is_within(path, folder) for folder in _SYSTEM):
+            if any(is_within(path, folder) for folder in _SYSTEM):
                 return f"{path} belongs to the system"
         return ""
 
     def is_ours(self, path: Path) -> bool:
         """Whether a path belongs to Hermes itself, apart from what may be read by anybody."""
-        return _is_within(path, self.home) and path.relative_to(self.home).parts[:1] not in {
+        return is_within(path, self.home) and path.relative_to(self.home).parts[:1] not in {
             (part,) for part in _OPEN_OF_HOME
         }
 
     def _hidden(self, path: Path, cwd: Path | None) -> str:
         """The part of a path below the user's home, when it begins with a dot; empty if the work is in there itself."""
-        if self.user is None or not _is_within(path, self.user):
+        if self.user is None or not is_within(path, self.user):
             return ""
         parts = path.relative_to(self.user).parts
         if not parts or not parts[0].startswith("."):
             return ""
-        if cwd is not None and cwd != self.user and _is_within(path, cwd) and _is_within(cwd, self.user / parts[0]):
+        if cwd is not None and cwd != self.user and is_within(path, cwd) and is_within(cwd, self.user / parts[0]):
             return ""
         return "/".join(parts)
 
     def only_private(self, path: Path) -> bool:
         """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
-        return is_secret(path) and not _is_carrying(path) and not _is_within(path, self.home)
+        return is_secret(path) and not _is_carrying(path) and not is_within(path, self.home)
 
 
 def is_secret(path: Path) -> bool:
     """Whether a file of this name and place usually holds secrets."""
     if re.match(_PRIVATE_NAMES, path.name) and not re.match(_HARMLESS_NAMES, path.name):
         return True
-    if any(_is_within(path, place) for place in _PRIVATE_PLACES):
+    if any(is_within(path, place) for place in _PRIVATE_PLACES):
         return True
     return any(
         folder in _PRIVATE_FOLDERS and (folder not in _NEEDS_CONFIG or ".config" in path.parts) for folder in path.parts
@@ -195,5 +195,7 @@ def _is_carrying(path: Path) -> bool:
     )
 
 
-def _is_within(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether a path is a folder or below it, by its name. Asked many times of every command, so by its parts."""
+    parts = folder.parts
+    return path.parts[: len(parts)] == parts

@@ -191,7 +191,8 @@ class Judge:
         if name in ("tee", "sponge"):
             content = printed(command.upstream) if command.upstream else command.given
             self._note(operands(words), content)
-            if content is not None and content.known and not content.text.strip():
+            blank = content is not None and content.known and not content.text.strip()
+            if blank or (command.upstream and prints_nothing(command.upstream[-1])):
                 return [emptied(word, self.site) for word in operands(words)]
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]

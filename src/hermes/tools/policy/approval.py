@@ -278,7 +278,13 @@ class ApprovalPolicy:
         if self._mode == "full" and not careful:
             return Decision("allow")
         reason = _caution(tool) or "it may change something"
-        return Decision("ask", call_summary(tool, arguments), reason, shape=_exactly(tool, arguments))
+        return Decision(
+            "ask",
+            call_summary(tool, arguments),
+            reason,
+            shape=_exactly(tool, arguments),
+            memorable="ref" not in arguments,  # it names something of one page, and something else on the next
+        )
 
 
 def _reached(finding: Finding, wanted: Reach) -> Finding:

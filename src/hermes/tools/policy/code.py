@@ -125,6 +125,8 @@ def _python(code: str) -> Finding:
     for node in ast.walk(tree):
         names |= _names_of(node)
     texts = _texts(tree)
+    if any(_writes_nothing(node) for node in ast.walk(tree)):
+        names.add("truncate")
     if "open" in names and {"w", "wb", "w+"} & set(texts) and not names & _FILLS:
         names.add("truncate")
     return _judged(names, texts)
@@ -146,6 +148,14 @@ def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kin
     if isinstance(node, ast.Name):
         return {node.id}
     return set()
+
+
+def _writes_nothing(node: ast.AST) -> bool:
+    """Whether a file's content is set to nothing."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+        return False
+    given = node.args[0]
+    return node.func.attr in ("write_text", "write_bytes") and isinstance(given, ast.Constant) and not given.value
 
 
 def _texts(tree: ast.AST) -> list[str]:

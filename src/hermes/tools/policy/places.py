@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.policy.words import Word
-from hermes.tools.sensitive import Guard, is_build_product
+from hermes.tools.sensitive import Guard, is_build_product, is_within
 
 _ROOTS = frozenset(
     (
@@ -74,11 +74,11 @@ class Site(msgspec.Struct, frozen=True):
 
     def is_inside(self, path: Path) -> bool:
         """Whether a path is in the workspace."""
-        return path == self.workspace or self.workspace in path.parents
+        return is_within(path, self.workspace)
 
     def is_temporary(self, path: Path) -> bool:
         """Whether a path is in a folder for what is not kept."""
-        return any(folder == path or folder in path.parents for folder in _TEMPORARY)
+        return any(is_within(path, folder) for folder in _TEMPORARY)
 
     def is_root(self, word: Word) -> bool:
         """Whether a word means the whole system, a main part of it, a home, or Hermes' own home."""

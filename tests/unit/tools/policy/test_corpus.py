@@ -48,6 +48,15 @@ def test_ordinary_commands_are_not_asked_about() -> None:
     assert len(disturbed) <= 0.05 * len(given), disturbed
 
 
+def test_commands_that_were_kept_apart_hold_too() -> None:
+    """Written after the policy and measured before anything was changed for them: 2 of 101 missed, 1 of 121 disturbed."""
+    bad, good = commands("heldout_dangerous.txt"), commands("heldout_benign.txt")
+    missed, disturbed = wrong(bad, is_free), wrong(good, lambda command: not is_free(command))
+    assert (len(bad), len(good)) == (101, 121)
+    assert len(missed) <= 0.03 * len(bad), missed
+    assert len(disturbed) <= 0.05 * len(good), disturbed
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared corpora are not here")
 def test_the_shared_corpora_hold_too() -> None:
     bad = [item["command"] for item in json.loads((SHARED / "dangerous_dev.json").read_text())["items"]]
