@@ -1,6 +1,6 @@
 # Hermes sets itself up: every target below works on a machine with Python 3.11+, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench lock clean
+.PHONY: help run install test check format docs bench lock clean
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 VENV := .venv
@@ -15,6 +15,11 @@ help:          ## show this list
 
 run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
 	@HERMES_FETCH=1 $(BIN)/hermes $(ARGS)
+
+install: $(VENV)/run.stamp ## set up and put `hermes` on your PATH (a link in ~/.local/bin)
+	@mkdir -p "$(HOME)/.local/bin" && ln -sfn "$(abspath $(BIN))/hermes" "$(HOME)/.local/bin/hermes"
+	@echo "$(HOME)/.local/bin/hermes is there." >&2
+	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "Add it to your PATH: export PATH=\"$(HOME)/.local/bin:\$$PATH\"" >&2 ;; esac
 
 test: $(VENV)/dev.stamp ## set up and run all tests (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest $(ARGS)

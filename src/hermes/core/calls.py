@@ -18,7 +18,7 @@ from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool
 from hermes.core.reply import Fault
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalRequested, QuestionAsked, ToolProgress, ToolStarted
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAsked, ToolProgress, ToolStarted
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult
 
@@ -126,8 +126,6 @@ class CallRunner:
         """Empty when the call may run; why not, otherwise. What was approved must still be what would run."""
         if decision.verdict == "allow":
             return ""
-        if decision.verdict == "forbid":
-            return f"forbidden by policy: {decision.reason}"
         request = ApprovalRequested(
             call_id=item.call.id,
             name=item.call.name,
@@ -139,6 +137,9 @@ class CallRunner:
             binding=decision.binding,
             memorable=decision.memorable,
         )
+        if decision.verdict == "forbid":
+            await place.journal.record(request, ApprovalAnswered(call_id=item.call.id, answer="deny", by="policy"))
+            return f"forbidden by policy: {decision.reason}"
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
             return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."

@@ -57,6 +57,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     extra: tuple[Tool, ...] = ()
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
     choice: Choice = Choice()
+    seen: Seen | None = None
+    """What the session knows of files, for whoever has to make it forget."""
 
 
 def session_tools(needs: Needs) -> dict[str, Tool]:
@@ -85,7 +87,7 @@ def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes
 
 
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
-    seen = Seen()
+    seen = needs.seen or Seen()
     output = OutputFolder(needs.outputs)
     files = Files(seen, output)
     search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment), output)

@@ -45,3 +45,7 @@ class Seen:
         """Whether the file is as the model last saw it; a file it never saw counts as current."""
         known = self._stamps.get(path)
         return known is None or known.matches(now)
+
+    def forget(self) -> None:
+        """Files were brought back to how they were: nothing the model knows of them counts."""
+        self._stamps.clear()

@@ -135,7 +135,7 @@ class ChatView:
         """What a person said to a question, here or elsewhere."""
         if event.get("by") == "expired":
             self.say("Nobody answered in time; that counts as no.", alarming=True)
-        elif event.get("by") in {"remembered", "nobody"}:
+        elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
             self.say(_ANSWERS[event["answer"]])

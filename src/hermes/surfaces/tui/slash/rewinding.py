@@ -90,6 +90,7 @@ def _read(words: str) -> tuple[int, bool]:
 
 def _tell(chat: "Chat", report: UndoReport, done: str) -> None:
     """What came of it: files that are as before, files that were left alone and why."""
+    chat.agent.toolbox.forget_files(chat.session)
     chat.view.say(done)
     room = chat.screen.columns - 3
     files = report.files
