@@ -86,6 +86,19 @@ async def test_a_call_nobody_could_approve_is_not_run(tmp_path: Path) -> None:
         assert not (hermes.work / "made.txt").exists()
 
 
+async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(tmp_path: Path) -> None:
+    wipe = ServedCall("terminal", '{"command": "rm -rf ~/", "reach": "machine"}')
+    async with ModelServer(Served(calls=(wipe,)), "I may not.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        home = tmp_path / "user"
+        home.mkdir()
+        (home / "precious").write_text("x")
+        done = await hermes.run("--approvals", "full", "clean up", HOME=str(home))
+        assert (done.code, done.out) == (3, "I may not.\n")
+        assert "rm -rf ~/" in done.err
+        assert (home / "precious").exists()
+
+
 async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:
     async with ModelServer(Served(text="I can't help with that.", finish="refused")) as server:
         done = await InstalledHermes(tmp_path, server.url).run("do something bad")

@@ -7,6 +7,7 @@ import pytest
 
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.app.undo import Rewind
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.events import Bus
@@ -83,3 +84,23 @@ async def test_a_tool_touches_only_what_was_judged(tmp_path: Path, name: str, ar
     with pytest.raises(ToolFailed, match="leads elsewhere"):
         await tool.run(arguments, context)
     assert (outside / "file").read_text() == "precious\n"
+
+
+async def test_after_an_undo_what_the_session_knew_of_files_counts_no_more(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    edit = ServedCall("edit_file", '{"path": "a.txt", "old_text": "one", "new_text": "two"}')
+    async with ModelServer(Served(calls=(edit,)), "done", Served(calls=(edit,)), "again") as server:
+        with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+            secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+            agent = Agent(app, secrets, approvals="auto-edit")
+            session = app.begin(SessionCreated(surface="cli", cwd=str(work))).session
+            for _ in range(2):
+                await agent.service.submit(session, "edit")
+                await agent.service.idle(session)
+                assert (work / "a.txt").read_text() == "two\n"
+                await asyncio.to_thread(Rewind(app, agent.shadows).undo, session)
+                agent.toolbox.forget_files(session)
+                assert (work / "a.txt").read_text() == "one\n"
+            await agent.close()
