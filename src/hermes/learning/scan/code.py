@@ -137,6 +137,41 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
         "starts programs from code",
         r"\b(?:os\.system|os\.popen|subprocess\.\w+\([^\n]*shell\s*=\s*true|child_process)\b",
     ),
+    (
+        "danger",
+        "runs what it downloads",
+        r"\b(?:curl|wget)\b[^\n]*?(?:-o|-qo|--output(?:-document)?|>)\s*(\S+)[^\n]*(?:&&|;|\n)[^\n]*?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
+    ),
+    (
+        "danger",
+        "runs what it downloads",
+        r"\b(?:run|call|popen|system|exec|check_output|spawn)\w*\s*\([^\n]{0,80}\b(?:requests\.get|urlopen|httpx\.get|fetch)\b",
+    ),
+    (
+        "danger",
+        "runs hidden code",
+        r"\b(?:system|popen|run|call|exec|eval|spawn)\w*\s*\([^\n]{0,60}\b(?:fromhex|b64decode|unhexlify|atob|rot13|decompress)\b|\beval\s+[\"']?\$\([^)\n]*base64|\bpower?shell\b[^\n]*\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16}|\b(?:globals|vars|locals)\s*\(\s*\)\s*\[\s*['\"][^'\"]*['\"]\s*\+",
+    ),
+    (
+        "danger",
+        "takes secrets along",
+        rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]*-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b[^\n]*{_HOME}[^\n]*(?:&&|;|\|)[^\n]*{_SENDS}",
+    ),
+    (
+        "danger",
+        "takes secrets along",
+        r"\b(?:nslookup|dig)\b[^\n]*\$\(|169\.254\.169\.254|metadata\.google\.internal|/proc/(?:self|\d+)/environ",
+    ),
+    (
+        "danger",
+        "reads private files",
+        r"\bsecurity\s+(?:dump-keychain|export)|\bgpg\b[^\n]*--export-secret|(?:google-chrome|chromium|firefox|brave)[^\n]*\b(?:cookies|login data|logins\.json|key4\.db)",
+    ),
+    (
+        "danger",
+        "opens a way in",
+        r"\bsock_stream\b[^\n]*\b(?:exec|sh)\b|\bfsockopen\s*\([^\n]*\bexec|\bat\s+now\b|\bnohup\b[^\n]*\b(?:nc|ncat|socat)\b",
+    ),
 )
 
 

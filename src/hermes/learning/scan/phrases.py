@@ -15,7 +15,7 @@ _PRIOR = (
     r"(?:previous|prior|above|earlier|preceding|foregoing|former|existing|original|initial|system|developer|safety|"
     r"your|everything|all (?:of )?(?:the |your |these |those |prior |previous )*)"
 )
-_ORDERS = r"(?:instructions?(?! (?:pointer|set|cache|count))|prompts?|directives?|guidelines?|programming|training|orders|commands)"
+_ORDERS = r"(?:instructions?(?! (?:pointer|set|cache|count))|prompts?|directives?|directions|guidelines?|programming|training|orders|commands)"
 _RULES = r"(?:rules|polic(?:y|ies)|constraints|restrictions|guardrails|safeguards|limitations|protocols?)"
 _DROP = (
     r"\b(?:ignore|disregard|forget|override|overrule|bypass|neglect|dismiss|discard|abandon|circumvent|"
@@ -170,14 +170,24 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
     (
         "a made-up approval",
         True,
-        r"\bapprovals?(?:\.\w+)?\b\W*(?:mode\W*)?(?:to|=|:)\W*(?:off|full|none|never|auto|disabled)\b|--(?:yolo|dangerously[\w-]+|no-sandbox\b|full-auto)",
+        r"\bapprovals?(?:\.\w+)?\b\W*(?:mode\W*)?(?:to|=|:)\W*(?:off|full|none|never|auto|disabled)\b|--(?:yolo|dangerously[\w-]+|full-auto)",
     ),
     (
         "sending secrets away",
         True,
         rf"{_SEND}{_GAP}{_SECRETS}{_GAP}(?:{_OUTSIDE}|\b(?:upload|to (?:me|us|support|the following)|with the share|debug it)\b)",
     ),
-    ("sending secrets away", True, rf"{_OUTSIDE}{_GAP}\b(?:with|containing|including)\b{_GAP}{_SECRETS}"),
+    (
+        "sending secrets away",
+        True,
+        rf"\b(?:visit|open|call|request|fetch|load|navigate to)\b\s+https?://\S+{_GAP}\b(?:with|containing|including|followed by)\b{_GAP}{_SECRETS}",
+    ),
+    ("sending secrets away", True, rf"{_SECRETS}[^\n]{{0,60}}?{_SEND}{_GAP}\b(?:to|at|via|into)\b\W+{_OUTSIDE}"),
+    (
+        "sending secrets away",
+        True,
+        rf"(?:\b(?:every|all|each|any)\b|{_SECRETS}){_GAP}\b(?:must|should|has to|have to|to) be (?:uploaded|sent|posted|forwarded|copied|e?mailed|submitted){_GAP}{_OUTSIDE}",
+    ),
     (
         "sending secrets away",
         True,
@@ -192,12 +202,12 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
     (
         "an address that carries data away",
         True,
-        r"!?\[[^\]]*\]\(\s*<?https?://[^)\s]*[?#/=&][^)\s]*(?:\{\{|\$\{|\{[a-z_ ]+\}|%7b|<[a-z_ ]+>|\[[a-z_ ]+\]|(?:secret|token|password|api_?key|conversation|context|history)s?\b)",
+        r"!?\[[^\]]*\]\(\s*<?https?://[^)\s]*[?#/=&][^)]*?(?:\{\{|\$\{|\{[a-z_ ]+\}|%7b|<[a-z_ ]+>|\[[a-z_ ]+\]|=(?:secret|password|api_?key|conversation|context|history)s?\b)",
     ),
     (
         "an address that carries data away",
         True,
-        r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]*\?[^\"'>\s]*(?:\{|\$|%7b|secret|token|data=)",
+        r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]*\?[^\"'>\s]*(?:\{|\$|%7b)",
     ),
     (
         "a dangerous command",
@@ -245,6 +255,76 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         "sending secrets away",
         True,
         rf"\b(?:send|forward|cc|bcc|mail|e-?mail|upload|post|copy)\b\W+(?:every|all|each|any)\b{_GAP}(?:{_OUTSIDE})",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b\W+(?:(?:all|any|the|of|these|those|my|your|other)\W+)*(?:previous|prior|above|earlier|preceding)\W+(?:messages?|context|conversations?|inputs?|text|content|requests?)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"{_DROP}\b\W+(?:about\W+)?(?:the\W+)?(?:user|human|person|owner).?s?\W+(?:original\W+|real\W+)?(?:requests?|questions?|tasks?|wishes|instructions?)\b",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        rf"\b(?:supersedes?|overrides?|replaces?|takes? precedence over)\b\W+(?:(?:all|any|the|of|your)\W+)*(?:earlier|previous|prior|other|your|existing|system)\W+(?:\w+\W+){{0,2}}?(?:{_ORDERS}|{_RULES})",
+    ),
+    (
+        "a change of task",
+        True,
+        r"\byour (?:new|real|actual|true|only) (?:task|goal|objective|job|mission|role|purpose)\b\W+(?:is|will be|now)|\bstop what you(?: are|.re) doing\b|\bdo anything now\b",
+    ),
+    (
+        "a change of task",
+        True,
+        r"\bbefore (?:you (?:can )?)?(?:solv|answer|continu|proceed|complet|respond|do)\w*\b[^.!?\n]{0,80}\b(?:you must|please do|do the following|must first|first (?:run|send|call|read|open|execute))\b|\bimportant message from\b[^.!?\n]{0,80}\bto you\b",
+    ),
+    (
+        "a change of task",
+        False,
+        r"\b(?:do (?:this|the following) instead|instead,? (?:run|execute|send|do|call|open)|(?:run|execute|do) the following)\b",
+    ),
+    (
+        "a new identity for the assistant",
+        True,
+        r"\byou have no (?:more |longer any )?(?:restrictions|rules|limits|limitations|guidelines|constraints)\b|\byou (?:have been|are|were)(?: now)? granted (?:root|full|admin\w*|unrestricted|unlimited)\b",
+    ),
+    (
+        "forged marks of a conversation",
+        True,
+        r"(?:^|\n)\W{0,4}assistant\s*:\s*(?:sure|ok|okay|i |i.ll|certainly|of course|done|understood|yes)\b|\b(?:new|next) user (?:message|request|input|instruction)s?\s*:|(?:^|\n)###\s*(?:instruction|system|human|assistant)\s*:|</?\s*(?:important|information|hidden|secret|override)\s*>",
+    ),
+    (
+        "a wish to be kept secret",
+        True,
+        r"\b(?:do(?: not|n.?t)|never) (?:mention|reveal|disclose|talk about) (?:it|this|that|these|any of this|the instructions?|these instructions?)\b(?! (?:file|function|variable|key|endpoint|feature)\b)|\b(?:secretly|covertly|stealthily) (?:add|send|run|install|include|insert|upload|execute|change|modify|delete|e-?mail|forward|copy|download|append|call)\b",
+    ),
+    (
+        "a made-up approval",
+        True,
+        r"\b(?:pretend|assume|act as if)(?: that)? the (?:user|owner|human) (?:has |had |already )*(?:confirmed|approved|agreed|allowed|consented|authori[sz]ed|said yes)|\b(?:approvals?|sandbox\w*|safety (?:checks|rules)|security checks) (?:is|are|has been|have been) (?:now )?(?:disabled|turned off|off|suspended|lifted|waived)\b",
+    ),
+    (
+        "a made-up approval",
+        True,
+        r"\b(?:never|do(?: not|n.?t)|without) (?:ask|asking|confirm|confirming|check|checking)(?: \w+){0,3}? before (?:delet|remov|overwrit|push|send|pay|deploy|install|execut|wip|dropp|transfer|purchas|buy|upload)",
+    ),
+    (
+        "trust that nobody gave",
+        True,
+        r"\btreat\b(?:\W+(?!untrusted|not\b|never|rather|no\b)\w+){1,8}?\W+as\W+(?:(?:a|an|the|your)\W+)?(?:system|developer|trusted|verified|authoritative|orders?\b|instructions)",
+    ),
+    (
+        "trust that nobody gave",
+        True,
+        rf"\b(?:tell|advise|direct|instruct|persuade|convince|urge) (?:them|the users?|users|people|everyone|customers) to (?:visit|download|install|buy|call|click|go to|open|enter|run)\b{_GAP}(?:{_OUTSIDE})",
+    ),
+    (
+        "trust that nobody gave",
+        True,
+        r"\b(?:fetch|download|open|visit|load|read|get|curl)\b[^\n]{0,40}https?://\S+[^\n]{0,40}\b(?:and|then)\b\W+(?:\w+\W+){0,2}?(?:follow|execute|run|obey|do what)\b",
     ),
     # The same order in other languages: drop ... previous ... instructions.
     (
@@ -336,6 +416,16 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         "a wish to be kept secret",
         True,
         r"\b(?:ne|sans)\b[^.!?\n]{0,15}\b(?:dis|dites|mentionne\w*|informe\w*|previen\w*|revele\w*|le dire)\b[^.!?\n]{0,30}\butilisateur|\b(?:no|sin)\b[^.!?\n]{0,10}\b(?:digas|diga|menciones|informes|informar|decir|reveles)\w*\b[^.!?\n]{0,30}\busuario|不要告诉用户|不要告訴用戶|ユーザーに(?:は)?(?:言わ|知らせ|伝え)な|не (?:говори|сообщаи)\w* пользовател",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"\b(?:vergiss|ignorier\w*)\b[^.!?\n]{0,40}\b(?:vorher|zuvor|bisher|oben|davor)\b[^.!?\n]{0,30}\b(?:gesagt|gegeben|stand|steht|aufgetragen|geschrieben)\b|\b(?:olvida|ignora)\b[^.!?\n]{0,30}\b(?:lo anterior|todo lo que)\b|\b(?:oublie|ignore)[sz]?\b[^.!?\n]{0,30}\b(?:ce qui precede|tout ce que)\b|\bdimentica\b[^.!?\n]{0,30}\b(?:quanto detto|tutto cio)",
+    ),
+    (
+        "an order to drop other instructions",
+        True,
+        r"(?:忽略|无视|無視|忘记|忘記|忽视|忽視)[^。!?\n]{0,12}(?:上面|之前|以上|先前|前面|上文)",
     ),
 )
 

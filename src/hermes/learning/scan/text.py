@@ -1,7 +1,12 @@
 """Whether a text carries instructions that its reader did not ask for."""
 
+from itertools import pairwise
+
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.phrases import phrases
+
+_NEAR = 300  # characters between two hints that belong together
+_MOST = 50  # hints of one kind that are looked at
 
 
 def scan(text: str) -> str:
@@ -15,12 +20,18 @@ def scan(text: str) -> str:
 
 
 def _judge(reading: str) -> str:
-    hints: dict[str, None] = {}
+    hints: list[tuple[int, int, str]] = []
     for phrase in phrases():
-        if phrase.kind in hints and not phrase.strong:
-            continue
-        if phrase.pattern.search(reading):
-            if phrase.strong:
+        if phrase.strong:
+            if phrase.pattern.search(reading):
                 return phrase.kind
-            hints[phrase.kind] = None
-    return " and ".join(hints) if len(hints) > 1 else ""
+            continue
+        for number, found in enumerate(phrase.pattern.finditer(reading)):
+            if number >= _MOST:
+                break
+            hints.append((found.start(), found.end(), phrase.kind))
+    hints.sort()
+    for (_, end, one), (start, _, two) in pairwise(hints):
+        if one != two and start - end < _NEAR:
+            return f"{one} and {two}"
+    return ""
