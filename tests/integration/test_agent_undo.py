@@ -1,4 +1,4 @@
-"""What a command of the model's changes is kept before it runs, and undo brings it back. All of it real but the model."""
+"""What a command of the model changes is kept before it runs, and undo brings it back. All is real but the model."""
 
 import asyncio
 import json

@@ -1,7 +1,8 @@
 """What a search service is to us, and how its answers are read."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -36,6 +37,38 @@ class Backend(Protocol):
     def name(self) -> str: ...
 
     async def search(self, query: str, count: int) -> Sequence[Hit]: ...
+
+
+class KeyedSearch(ABC, Generic[T]):
+    """A service that is asked with a key: one request with a JSON body to its `/search`."""
+
+    name: str
+    home: str
+    """Where the service is, unless said otherwise."""
+    answer: type[T]
+    """What it answers."""
+
+    def __init__(self, client: WebClient, key: str, address: str = "") -> None:
+        self._client = client
+        self._key = key
+        self._address = address or self.home
+
+    async def search(self, query: str, count: int) -> Sequence[Hit]:
+        """The best results."""
+        request = posted(f"{self._address}/search", self.headers(self._key), self.body(query, count))
+        return self.hits(await ask(self._client, request, self.answer))
+
+    @abstractmethod
+    def headers(self, key: str) -> Mapping[str, str]:
+        """How the key is shown."""
+
+    @abstractmethod
+    def body(self, query: str, count: int) -> Mapping[str, object]:
+        """The question in the service's words."""
+
+    @abstractmethod
+    def hits(self, answer: T) -> Sequence[Hit]:
+        """The answer in ours."""
 
 
 async def ask(client: WebClient, request: Request, kind: type[T]) -> T:

@@ -1,13 +1,10 @@
 """Exa."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, ask, posted
-from hermes.tools.web.client import WebClient
-
-_ADDRESS = "https://api.exa.ai"
+from hermes.tools.web.backends.backend import Hit, KeyedSearch
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -22,24 +19,23 @@ class _Answer(msgspec.Struct):
     results: list[_Result]
 
 
-class Exa:
+class Exa(KeyedSearch[_Answer]):
     """Asks the search API, with the passages of each page that fit the question."""
 
     name = "Exa"
+    home = "https://api.exa.ai"
+    answer = _Answer
 
-    def __init__(self, client: WebClient, key: str, address: str = _ADDRESS) -> None:
-        self._client = client
-        self._key = key
-        self._address = address
+    def headers(self, key: str) -> Mapping[str, str]:
+        """A header of its own."""
+        return {"x-api-key": key}
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
-        """The best results."""
-        request = posted(
-            f"{self._address}/search",
-            {"x-api-key": self._key},
-            {"query": query, "numResults": count, "type": "auto", "contents": {"highlights": True}},
-        )
-        answer = await ask(self._client, request, _Answer)
+    def body(self, query: str, count: int) -> Mapping[str, object]:
+        """With passages."""
+        return {"query": query, "numResults": count, "type": "auto", "contents": {"highlights": True}}
+
+    def hits(self, answer: _Answer) -> Sequence[Hit]:
+        """Passages, or else the text."""
         return [
             Hit(
                 hit.title or "",

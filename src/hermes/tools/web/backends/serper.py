@@ -1,13 +1,10 @@
 """Serper, which asks Google."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, ask, posted
-from hermes.tools.web.client import WebClient
-
-_ADDRESS = "https://google.serper.dev"
+from hermes.tools.web.backends.backend import Hit, KeyedSearch
 
 
 class _Result(msgspec.Struct):
@@ -21,18 +18,21 @@ class _Answer(msgspec.Struct):
     organic: list[_Result] = []
 
 
-class Serper:
+class Serper(KeyedSearch[_Answer]):
     """Asks the search API with a key."""
 
     name = "Serper"
+    home = "https://google.serper.dev"
+    answer = _Answer
 
-    def __init__(self, client: WebClient, key: str, address: str = _ADDRESS) -> None:
-        self._client = client
-        self._key = key
-        self._address = address
+    def headers(self, key: str) -> Mapping[str, str]:
+        """A header of its own."""
+        return {"X-API-KEY": key}
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
-        """The best results."""
-        request = posted(f"{self._address}/search", {"X-API-KEY": self._key}, {"q": query, "num": count})
-        answer = await ask(self._client, request, _Answer)
+    def body(self, query: str, count: int) -> Mapping[str, object]:
+        """In Google's words."""
+        return {"q": query, "num": count}
+
+    def hits(self, answer: _Answer) -> Sequence[Hit]:
+        """What Google found, without advertisements."""
         return [Hit(hit.title, hit.link, hit.snippet, hit.date) for hit in answer.organic]

@@ -1,13 +1,10 @@
 """Tavily."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, ask, posted
-from hermes.tools.web.client import WebClient
-
-_ADDRESS = "https://api.tavily.com"
+from hermes.tools.web.backends.backend import Hit, KeyedSearch
 
 
 class _Result(msgspec.Struct):
@@ -21,22 +18,21 @@ class _Answer(msgspec.Struct):
     results: list[_Result]
 
 
-class Tavily:
+class Tavily(KeyedSearch[_Answer]):
     """Asks the search API with a bearer key."""
 
     name = "Tavily"
+    home = "https://api.tavily.com"
+    answer = _Answer
 
-    def __init__(self, client: WebClient, key: str, address: str = _ADDRESS) -> None:
-        self._client = client
-        self._key = key
-        self._address = address
+    def headers(self, key: str) -> Mapping[str, str]:
+        """As a bearer."""
+        return {"Authorization": f"Bearer {key}"}
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
-        """The best results."""
-        request = posted(
-            f"{self._address}/search",
-            {"Authorization": f"Bearer {self._key}"},
-            {"query": query, "max_results": count, "search_depth": "basic"},
-        )
-        answer = await ask(self._client, request, _Answer)
+    def body(self, query: str, count: int) -> Mapping[str, object]:
+        """The cheap kind of search."""
+        return {"query": query, "max_results": count, "search_depth": "basic"}
+
+    def hits(self, answer: _Answer) -> Sequence[Hit]:
+        """In its order."""
         return [Hit(hit.title or "", hit.url, hit.content or "", hit.published_date or "") for hit in answer.results]
