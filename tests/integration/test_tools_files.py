@@ -199,3 +199,12 @@ async def test_a_large_file_that_changed_is_noticed_too(desk: Desk) -> None:
     with file.open("a") as more:
         more.write("more\n")
     await fails(desk.edit("large", "the end", "end"), "changed since you read it")
+
+
+async def test_a_file_named_without_its_folder_is_pointed_to(desk: Desk) -> None:
+    for place in ("src", ".hidden", "node_modules/x"):
+        (desk.folder / place).mkdir(parents=True)
+        (desk.folder / place / "calc.py").touch()
+    with pytest.raises(ToolFailed) as failed:
+        await desk.read("calc.py")
+    assert failed.value.hint == f"There is: {desk.folder}/src/calc.py."

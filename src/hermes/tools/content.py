@@ -3,8 +3,10 @@
 A file that is not UTF-8 keeps its bytes; into it only plain ASCII can be written, which every old encoding shares.
 """
 
+import itertools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,8 @@ from hermes.tools.writing import folder_of
 
 MAX_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
+_LOOKED = 20_000  # names that are looked at for a file that was meant
+_NOT_LOOKED_AT = frozenset(("node_modules", "__pycache__", "site-packages", "target", "dist", "build"))
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -102,7 +106,7 @@ def unwritable(name: str, error: OSError) -> ToolFailed:
 
 
 def suggestion(path: Path) -> str:
-    """The nearest names in the nearest folder that exists."""
+    """The nearest names in the nearest folder that exists, or files of the very name further down."""
     from difflib import get_close_matches
 
     folder, missing = path.parent, path.name
@@ -114,6 +118,20 @@ def suggestion(path: Path) -> str:
         return ""
     folded = {name.casefold(): name for name in names[:5000]}
     near = [folded[name] for name in get_close_matches(missing.casefold(), folded, 3, 0.6)]
+    if below := list(itertools.islice(_of_that_name(folder, missing), 3)):
+        return f"There is: {', '.join(below)}."
     if near:
         return f"In {folder} there is: {', '.join(near)}."
     return f"{folder} has no {missing}." if folder != path.parent else ""
+
+
+def _of_that_name(folder: Path, name: str) -> Iterator[str]:
+    """Files called `name` in folders of `folder`; not everywhere in a large tree, and not in hidden places."""
+    looked = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _NOT_LOOKED_AT)
+        looked += len(folders) + len(files)
+        if name in files and place != str(folder):
+            yield str(Path(place, name))
+        if looked > _LOOKED:
+            return
