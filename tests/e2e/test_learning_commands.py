@@ -84,6 +84,7 @@ def test_a_skill_is_installed_with_a_yes_and_switched(hermes: Shell, brew: Path)
     assert "not offered" in hermes("skills", "show", "brew-tea").stderr
     hermes("skills", "enable", "brew-tea")
     assert "brew-tea" in hermes("skills", "stats").stdout
+    assert "install from" in hermes("skills", "history", "brew-tea").stdout
     (brew / "SKILL.md").write_text(SKILL + "2. Wait.\n")
     again = hermes("skills", "install", str(brew), "--dry-run").stdout
     assert "+2. Wait." in again

@@ -5,6 +5,7 @@ of it in its cache. It runs beside the user's turns, writes one event when it is
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -15,7 +16,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.journal import read_history
-from hermes.app.learning_tools import Conversation, LearningTools
+from hermes.app.learning_tools import Conversation, LearningTools, changed
 from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
@@ -25,6 +26,7 @@ from hermes.errors import HermesError, SessionNotFound
 from hermes.learning.change import Change, Provenance
 from hermes.learning.curator import unused
 from hermes.learning.learning import Learning, open_learning
+from hermes.learning.proposals import Proposal
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, Outcome, Stage, Tally, lease, settle
 from hermes.learning.taint import Taint
 from hermes.schema.event import Event
@@ -88,6 +90,14 @@ class Learner:
         except HermesError as error:
             log.warning("memory and skills are not in the prompt: %s", error)
             return f"[Memory and skills could not be read: {error.message}]"
+
+    def decide(self, proposal: str, *, keep: bool) -> Proposal:
+        """The user's word on a proposal, from whatever surface. Raises LearningError when it can't be done."""
+        decided = self.learning.approve(proposal) if keep else self.learning.reject(proposal)
+        if keep and decided.origin.session:
+            with contextlib.suppress(SessionNotFound):  # its session was deleted since
+                self._record(decided.origin.session, changed(decided.change, decided.hash, decided.id))
+        return decided
 
     def start(self) -> None:
         """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it."""

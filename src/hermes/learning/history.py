@@ -1,6 +1,7 @@
 """Every change of memory and skills: when, whose, what exactly, and how to take it back."""
 
 import difflib
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import msgspec
 from hermes.learning.change import By, LearningError, Provenance
 from hermes.learning.repository import KEPT, Git, Repository
 from hermes.settings import atomic
+
+log = logging.getLogger("hermes.learning")
 
 _BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
 _LONGEST_DIFF = 200_000
@@ -47,16 +50,21 @@ class History:
 
     def settle(self) -> None:
         """Keeps what was edited by hand since the last change, under the user's name."""
-        if self._repository.usable:
-            with self._repository.locked() as git:
-                _commit(git, "edited by hand", Provenance("user"), self._present())
+        self.keep("edited by hand", Provenance("user"))
 
     def keep(self, title: str, origin: Provenance) -> str:
-        """Keeps the files as they are now. Returns the name of the change; empty when nothing changed."""
+        """Keeps the files as they are now. Returns the name of the change; empty when there is none.
+
+        A change is made whether or not it can be kept: what goes wrong here is logged.
+        """
         if not self._repository.usable:
             return ""
-        with self._repository.locked() as git:
-            return _commit(git, title, origin, self._present())
+        try:
+            with self._repository.locked() as git:
+                return _commit(git, title, origin, self._present())
+        except LearningError as error:
+            log.warning("a change has no history (%s): %s", title, error)
+            return ""
 
     def log(self, path: str, *, limit: int = 50) -> list[Entry]:
         """The changes of a file or folder, newest first."""
@@ -140,8 +148,8 @@ class History:
                 put(target, data)
 
     def _present(self) -> list[str]:
-        """Folders with something in them; git does not know empty ones."""
-        return [name for name in KEPT if any(_files(self._root / name))]
+        """Folders with something in them; git does not know empty ones, nor what a link leads to."""
+        return [name for name in KEPT if not (self._root / name).is_symlink() and any(_files(self._root / name))]
 
 
 def without(current: bytes, before: bytes, after: bytes) -> bytes | None:

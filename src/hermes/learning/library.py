@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from hermes.learning.records import Record, Records
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.skill import MAIN, Origin, Skill, parse, problems, read_files, require_name, safe_path, tree_hash
 from hermes.settings import atomic
-
-log = logging.getLogger("hermes.learning")
 
 BUNDLED = Path(__file__).parent / "bundled"
 ARCHIVE = ".archive"
@@ -95,7 +92,8 @@ class Library:
                 hint="Tell the user; they can look with: hermes skills check",
             )
         others = sorted(set(files) - {MAIN})
-        more = f"\n\n[files of this skill in {skill.folder}: {', '.join(others)}]" if others and path == MAIN else ""
+        about = "read them with skill_view; commands may not see them, so copy what you run into the workspace"
+        more = f"\n\n[files of this skill: {', '.join(others)}; {about}]" if others and path == MAIN else ""
         return f"{parse(text).body.strip() if path == MAIN else text}{more}"
 
     def is_users(self, name: str) -> bool:
@@ -124,7 +122,7 @@ class Library:
         with self._locked():
             before, after = self._plan(change)
             diff = self._diff(change, before, after)
-            self._settle()
+            self._history.settle()
             if change.retire:
                 self._archive(change.name)
             else:
@@ -135,7 +133,7 @@ class Library:
     def install(self, name: str, files: Mapping[str, bytes], source: str) -> Applied:
         """Puts the files of a skill from elsewhere in place of what is there by that name."""
         with self._locked():
-            self._settle()
+            self._history.settle()
             before = self._current(name)
             self._write(require_name(name), before, files)
             record = Record("installed", tree_hash(files), source, self._clock.now())
@@ -248,12 +246,6 @@ class Library:
                 yield
         except SettingsError as error:
             raise LearningError(error.message, hint=error.hint) from error
-
-    def _settle(self) -> None:
-        try:
-            self._history.settle()
-        except LearningError as error:
-            log.warning("edits by hand were not kept in the history: %s", error)
 
 
 def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:

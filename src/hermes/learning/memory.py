@@ -97,7 +97,7 @@ class Memory:
             self._finish()
             before, after = self._plan(change)
             diff = self._diff(before, after)
-            self._settle()
+            self._history.settle()  # edits by hand first, so that each change stands alone
             self._write({name: text for name, text in after.items() if text != before[name]})
             kept = self._history.keep(title or change.title, origin) if diff else ""
         self._tell(change, origin)
@@ -239,13 +239,6 @@ class Memory:
                 yield
         except SettingsError as error:
             raise LearningError(error.message, hint=error.hint) from error
-
-    def _settle(self) -> None:
-        """What was edited by hand is kept under the user's name first, so that each change stands alone."""
-        try:
-            self._history.settle()
-        except LearningError as error:
-            log.warning("edits by hand were not kept in the history: %s", error)
 
     def _write(self, files: Mapping[MemoryName, str]) -> None:
         """Two files are one change: what a crash interrupts is finished by whoever comes next."""

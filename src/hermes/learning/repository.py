@@ -75,13 +75,22 @@ class Repository:
         """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
         if not self._git:
             raise LearningError("There is no history: git is not installed.", hint="Install git to get one.")
-        lock = self._lock()
         try:
-            self._make()
-            (self._folder / "index.lock").unlink(missing_ok=True)
+            lock = self._lock()
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
+        try:
+            self._prepare()
             yield Git(self._root, self._folder, self._git, lock)
         finally:
             os.close(lock)
+
+    def _prepare(self) -> None:
+        try:
+            self._make()
+            (self._folder / "index.lock").unlink(missing_ok=True)
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
 
     def _lock(self) -> int:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,6 +120,10 @@ class Repository:
         draft = self._folder / "config.new"
         draft.write_text(_CONFIG)
         draft.rename(self._folder / "config")  # last: whoever sees it sees a whole repository
+
+
+def _unusable(folder: Path, error: OSError) -> LearningError:
+    return LearningError(f"The history can't be used ({error.strerror}).", hint=f"Look at {folder}.")
 
 
 class Git:

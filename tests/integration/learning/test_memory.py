@@ -210,3 +210,19 @@ def test_an_external_memory_is_told_and_asked_and_may_fail(tmp_path: Path) -> No
     learning.apply(add("has a dog"), MODEL)
     assert "did not answer" in learning.prompt()
     assert "has a dog" in learning.memory.read("memory")
+
+
+def test_a_folder_that_git_can_not_keep_has_no_history_and_works(learning: Learning, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    learning.memory.path("memory").parent.symlink_to(tmp_path / "elsewhere")
+    assert learning.apply(add("likes tea"), MODEL).hash == ""
+    assert (tmp_path / "elsewhere" / "MEMORY.md").read_text() == "- likes tea\n"
+
+
+def test_a_history_that_can_not_be_written_does_not_keep_a_change_from_being_made(learning: Learning) -> None:
+    (learning.home.root / "learning").mkdir()
+    (learning.home.root / "learning" / "history.git").write_text("in the way")
+    assert learning.apply(add("likes tea"), MODEL).hash == ""
+    assert learning.memory.read("memory") == "- likes tea\n"
+    with pytest.raises(LearningError, match="can't be used"):
+        learning.history.diff("abcd")

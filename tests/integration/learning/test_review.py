@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.integration.learning.world import World, call, remember, world, write_skill
 
@@ -12,6 +13,7 @@ from hermes.app.journal import read_history
 from hermes.errors import ModelError
 from hermes.learning.review import lease
 from hermes.schema.events import AuxiliaryCalled
+from hermes.schema.learning import LearningChanged
 from hermes.schema.messages import ToolFinished, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings.sections import Learning as LearningSettings
@@ -71,6 +73,19 @@ async def test_by_default_it_proposes_and_says_so_in_one_line(tmp_path: Path) ->
         approved = place.learning.approve("p2")
         assert "1. Do it." in place.learning.skills.view("brew")
         assert (approved.origin.by, approved.origin.session) == ("review", place.session)
+
+
+async def test_a_surface_decides_and_the_session_knows(tmp_path: Path) -> None:
+    async with world(tmp_path, ScriptedModel(remember("likes tea"), remember("has a dog"), "done")) as place:
+        place.say("one")
+        place.say("two")
+        await reviewed(place)
+        kept = place.learner.decide("p1", keep=True)
+        place.learner.decide("p2", keep=False)
+        assert place.learning.memory.read("memory") == "- likes tea\n"
+        rows = place.app.store.log.every_event(place.session)
+        (event,) = [row.event for row in rows if isinstance(row.event, LearningChanged)]
+        assert (event.proposal, event.change) == ("p1", kept.hash)
 
 
 async def test_when_it_may_it_makes_the_changes_itself_with_provenance(tmp_path: Path) -> None:
@@ -307,8 +322,6 @@ async def test_unused_skills_of_its_own_are_archived_never_deleted(tmp_path: Pat
         await reviewed(place)
         records = place.learning.skills.records
         created = place.app.clock.now() - 31 * 86_400
-        import msgspec
-
         records.change("brew", lambda record: msgspec.structs.replace(record, created=created))
         place.say("two")
         await reviewed(place)

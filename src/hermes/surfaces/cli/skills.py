@@ -27,6 +27,7 @@ examples:
   hermes skills install https://host/repo.git#skills/brew-tea
   hermes skills proposals                             changes that wait for your word
   hermes skills approve p3                            make one of them
+  hermes skills history brew-tea                      how one skill changed
   hermes skills revert 3f2a91c0de                     take a change back
 
 A skill is a folder with a SKILL.md in HERMES_HOME/skills. In the chat each one is a command: /brew-tea
@@ -90,8 +91,13 @@ def _add_proposals(actions: "argparse._SubParsersAction[Parser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     learning = learning_here()
-    if args.action in ("history", "revert"):
-        return (show_history if args.action == "history" else take_back)(learning, args, "skills")
+    if args.action == "revert":
+        return take_back(learning, args, "skills")
+    if args.action == "history":
+        one = any(skill.name == args.change for skill in learning.skills.all())
+        under = f"skills/{args.change}" if one else "skills"
+        args.change = "" if one else args.change
+        return show_history(learning, args, under)
     handlers: dict[str, Handler] = {
         "show": _show,
         "new": _new,

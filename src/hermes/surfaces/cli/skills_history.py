@@ -21,7 +21,7 @@ def learning_here() -> Learning:
 def add_history(actions: "argparse._SubParsersAction[Parser]", what: str) -> None:
     """The subcommands `history` and `revert`."""
     history = add_action(actions, "history", f"show how {what} changed, and what one change did")
-    history.add_argument("change", metavar="CHANGE", nargs="?", default="", help="a change: show its difference")
+    history.add_argument("change", metavar="CHANGE", nargs="?", default="", help="a change: show what it did")
     history.add_argument("--limit", metavar="N", type=int, default=20, help="how many changes (20)")
     history.add_argument("--json", action="store_true", help="print JSON")
     revert = add_action(actions, "revert", "take one change back; later ones stay")
