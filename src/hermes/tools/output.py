@@ -18,7 +18,7 @@ _HEAD = 10_000
 _TAIL = LIMIT - _HEAD
 _KEPT = 64 * 1024 * 1024
 """Bytes of one output that are kept in a file."""
-_FOREIGN = re.compile(r"[a-z_]+-from-[0-9a-f]{12}(\.|$)")
+_FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
 _FILES = 50
 _AGE = 7 * 24 * 3600.0
 

@@ -15,6 +15,12 @@ from hermes.tools.sensitive import is_build_product, is_secret
 
 _FOLDERS = 1_000
 _FOUND = 100
+_CODE = (
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java"),
+    *(".kt", ".rb", ".php", ".cs", ".swift", ".sh", ".sql", ".html", ".css", ".scss", ".vue", ".svelte", ".md", ".rst"),
+    *(".png", ".jpg", ".svg", ".lock"),
+)
+"""Names that are never looked at closely: most files of most projects."""
 _SLOW = 10.0  # seconds for git to tell what it tracks
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--")
 _ENVIRONMENT = {
@@ -45,14 +51,20 @@ def workspace_secrets(workspace: Path) -> Secrets:
             repository = folder
             indexes.append(f"{folder}/.git/index")
         for entry in entries:
-            relative = Path(entry.path[len(top) + 1 :])
             is_folder = entry.is_dir(follow_symlinks=False)
-            if is_secret(relative / "file" if is_folder else relative):
+            if _is_secret(entry.path[len(top) + 1 :], entry.name, is_folder=is_folder):
                 found.setdefault(repository, []).append(os.path.realpath(entry.path))
-            elif is_folder and entry.name != ".git" and not is_build_product(relative):
+            elif is_folder and entry.name != ".git" and not is_build_product(Path(entry.name)):
                 waiting.append((entry.path, repository))
     files = [path for repository, paths in found.items() for path in _untracked(repository, paths[:_FOUND])]
     return Secrets(tuple(files), (*looked_at, *indexes))
+
+
+def _is_secret(relative: str, name: str, *, is_folder: bool) -> bool:
+    """Whether it is hidden. What is in a secret folder never gets here, so of a file only the name matters."""
+    if is_folder:
+        return is_secret(Path(relative, "file"))
+    return not (name.endswith(_CODE) and not name.startswith(".")) and is_secret(Path(name))
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":

@@ -13,6 +13,8 @@ from hermes.tools.shadow.repository import EMPTY_TREE, Git
 from hermes.tools.shadow.state import ABSENT, FOLDER, State
 from hermes.tools.shadow.unseen import Unseen
 
+_HELD_BACK = State("unkept", "not seen")
+
 
 class Change(msgspec.Struct, frozen=True):
     """One path before and after a turn."""
@@ -57,9 +59,9 @@ def _hold_back(found: dict[bytes, Change], unseen: Unseen) -> dict[bytes, Unkept
     """Sees to it that what was only not seen before is not taken for new. Returns what undo leaves as it is."""
     notes: dict[bytes, Unkept] = {}
     for path, change in found.items():
-        if change.before == ABSENT and (why := unseen.why(path)):
-            found[path] = Change(path, State("unkept"), change.after)
-            notes[path] = Unkept(path, why)
+        if change.before == ABSENT and (note := unseen.hides(path)):
+            found[path] = Change(path, _HELD_BACK, change.after)
+            notes[note.path] = note
     return notes | {note.path: note for note in unseen.notes() if note.path not in notes}
 
 
@@ -160,7 +162,7 @@ def _unkept(record: Record, ended: Ended, changes: Sequence[Change]) -> Iterator
         if not note.mark or note.mark != (new[path].mark if path in new else ""):
             yield note
     for change in changes:
-        if change.before.kind == "unkept" and change.path not in old:
+        if change.before.kind == "unkept" and change.before != _HELD_BACK and change.path not in old:
             yield Unkept(change.path, "too large, not readable, or not a file")
 
 

@@ -76,16 +76,16 @@ class Unseen:
         self._changed = [path for path in old.keys() | new.keys() if not _is_same(old.get(path), new.get(path))]
         self._gone = old.keys() - new.keys()
 
-    def why(self, path: bytes) -> str:
-        """Why it can't be said that nothing was at `path`; empty when nothing was."""
+    def hides(self, path: bytes) -> Unkept | None:
+        """What was not seen and may have held `path`; None when nothing was there."""
         for place in _upwards(path):
             if place in self._places:
-                return IGNORED
+                return Unkept(place, IGNORED)
             if place in self._noted or (place in self._roots and not self._roots[place].tree):
-                return _UNKNOWN
+                return Unkept(place, _UNKNOWN)
             if place in self._roots:
                 break
-        return _MOVED if self._changed and self._is_older(path) else ""
+        return Unkept(path, _MOVED) if self._changed and self._is_older(path) else None
 
     def notes(self) -> Iterator[Unkept]:
         """What git ignores that has changed, or may have: undo leaves it as it is."""
