@@ -137,7 +137,7 @@ class Guard(msgspec.Struct, frozen=True):
         for path in paths:
             if is_within(path, self.home):
                 return f"{path} belongs to Hermes itself"
-            if _is_carrying(path) or is_secret(path):
+            if is_carrying(path) or is_secret(path):
                 return f"{path} can change what runs later, or holds secrets"
             if self._hidden(path, cwd) or (self.user is not None and is_within(path, self.user / "bin")):
                 return f"{path} is among the settings and programs of your home, and can change what runs later"
@@ -164,7 +164,7 @@ class Guard(msgspec.Struct, frozen=True):
 
     def only_private(self, path: Path) -> bool:
         """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
-        return is_secret(path) and not _is_carrying(path) and not is_within(path, self.home)
+        return is_secret(path) and not is_carrying(path) and not is_within(path, self.home)
 
 
 def is_secret(path: Path) -> bool:
@@ -185,7 +185,8 @@ def is_build_product(path: Path) -> bool:
     return bool(re.match(_BUILD_NAMES, path.name)) or any(re.match(_BUILD_FOLDERS, part) for part in path.parts)
 
 
-def _is_carrying(path: Path) -> bool:
+def is_carrying(path: Path) -> bool:
+    """Whether a file of this name and place can change what runs later, or what agents are told."""
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
         return True
     if re.search(_CARRYING_PLACES, str(path)):

@@ -189,17 +189,27 @@ class Judge:
         if name in _FETCHERS:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
         if name in ("tee", "sponge"):
-            content = printed(command.upstream) if command.upstream else command.given
-            self._note(operands(words), content)
-            blank = content is not None and content.known and not content.text.strip()
-            if blank or (command.upstream and prints_nothing(command.upstream[-1])):
-                return [emptied(word, self.site) for word in operands(words)]
+            copied = self._copied(command)
+            if copied:
+                return copied
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
         judged_by = _JUDGES.get("python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name)
         if judged_by is None:
             judged_by = judge_interpreter if name in INTERPRETERS else judge_known
         return judged_by(self, name, command)
+
+    def _copied(self, command: Command) -> list[Finding]:
+        """What `tee` makes of its input, where that can be told: a file without end, or an empty one."""
+        files = operands(command.words)
+        content = printed(command.upstream) if command.upstream else command.given
+        self._note(files, content)
+        if is_without_end(command):
+            return [asks("it writes without end")]
+        blank = content is not None and content.known and not content.text.strip()
+        if blank or (command.upstream and prints_nothing(command.upstream[-1])):
+            return [emptied(word, self.site) for word in files]
+        return []
 
     @property
     def is_deep(self) -> bool:

@@ -9,8 +9,8 @@ import re
 import warnings
 from pathlib import Path
 
-from hermes.tools.policy.effects import KINDS, WORK, Finding, asks, unclear
-from hermes.tools.sensitive import is_secret
+from hermes.tools.policy.effects import KINDS, WORK, Finding, Level, asks, unclear
+from hermes.tools.sensitive import is_carrying, is_secret
 
 PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
 """The names of python itself."""
@@ -125,6 +125,8 @@ def _python(code: str) -> Finding:
     for node in ast.walk(tree):
         names |= _names_of(node)
     texts = _texts(tree)
+    if _renames_os(tree) and any(isinstance(one, ast.Attribute) and one.attr == "remove" for one in ast.walk(tree)):
+        names.add("unlink")
     if any(_writes_nothing(node) for node in ast.walk(tree)):
         names.add("truncate")
     if "open" in names and {"w", "wb", "w+"} & set(texts) and not names & _FILLS:
@@ -136,7 +138,9 @@ def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kin
     if isinstance(node, ast.Import):
         return {part for alias in node.names for part in alias.name.split(".")}
     if isinstance(node, ast.ImportFrom):
-        return {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+        taken = {alias.name for alias in node.names}
+        deletes = {"unlink"} if node.module == "os" and taken & {"remove", "replace", "*"} else set()
+        return {*(node.module or "").split("."), *taken, *deletes}
     if isinstance(node, ast.Attribute):
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         whole = f"{owner}.{node.attr}"
@@ -148,6 +152,16 @@ def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kin
     if isinstance(node, ast.Name):
         return {node.id}
     return set()
+
+
+def _renames_os(tree: ast.AST) -> bool:
+    """Whether the module of the system goes by another name: then its functions do too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name == "os" and alias.asname for alias in node.names):
+            return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            return True
+    return False
 
 
 def _writes_nothing(node: ast.AST) -> bool:
@@ -175,6 +189,8 @@ def _other(code: str) -> Finding:
         r"\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b", code
     ):
         names.add("unlink")
+    if re.search(r"\[[^\]]*[\"'][^\]]*\+[^\]]*\]\s*\(|\b(process\.(binding|dlopen|mainModule)|constructor)\b", code):
+        names.add("eval")
     if re.search(r"\bopen\b[^;]*[\"']\s*>(?!>)", code) and "print" not in names:
         names.add("unlink")
     return _judged(names - {"link", "move", "http", "https", "net"}, texts)
@@ -182,9 +198,12 @@ def _other(code: str) -> Finding:
 
 def _names_secret(text: str) -> bool:
     """Whether a text in code is the path of a file that holds secrets."""
-    text = text.lstrip("<>+")  # how some languages say whether they read or write
-    is_path = 2 < len(text) < 300 and not re.search(r"\s", text) and bool(re.search(r"[/.]", text))
-    return is_path and is_secret(Path(text))
+    return _is_path(text) and is_secret(Path(text.lstrip("<>+")))
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text may be a path; some languages say in front of it whether they read or write."""
+    return 2 < len(text) < 300 and not re.search(r"\s", text) and bool(re.search(r"[/.]", text))
 
 
 def _judged(names: set[str], texts: list[str]) -> Finding:
@@ -198,6 +217,8 @@ def _judged(names: set[str], texts: list[str]) -> Finding:
             r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg", text
         ):
             return KINDS["secrets"]
+        if names & _WRITES and _is_path(text) and is_carrying(Path(text.lstrip("<>+"))):
+            return Finding(Level.ASK, f"the code it runs may write {text}, which can change what runs later", once=True)
         if names & _WRITES and re.match(_OUTSIDE, text):
             return asks("the code it runs works on files outside the workspace", "machine")
     return WORK

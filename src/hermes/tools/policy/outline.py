@@ -20,6 +20,10 @@ _SETTERS = frozenset(
     )
 )
 """Builtins that can give a variable a value that is not written as an assignment, or make words mean something else."""
+_PASSES_ON = frozenset(("command", "builtin", "time", "exec", "coproc", "noglob"))
+"""They run another word of theirs as a builtin of this shell."""
+_HIDDEN = "?"
+"""Stands for a program whose name is not plain."""
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _EVALUATES = frozenset(
     (
@@ -77,8 +81,8 @@ def outline(root: Node, text: str) -> Outline:
     for node in _all(root):
         kind = node.type
         kinds.add(kind)
-        if kind == "command_name":
-            names.add(_text(node).strip("\\'\""))
+        if kind == "command":
+            names.update(_called(node))
         elif kind in ("declaration_command", "unset_command"):
             names.add(_text(node.children[0]))
         elif kind == "variable_assignment":
@@ -103,8 +107,26 @@ def outline(root: Node, text: str) -> Outline:
     )
 
 
+def _called(command: Node) -> Iterator[str]:
+    """The names a command runs: its own, and what a wrapper of the shell itself passes on."""
+    own = command.child_by_field_name("name")
+    name = _bare(own)
+    yield name
+    if own is not None and not re.fullmatch(r"[\w./+:@%,\[!-]+", name):
+        yield _HIDDEN
+    if name in _PASSES_ON:
+        for child in command.children_by_field_name("argument"):
+            yield _bare(child)
+            if not re.fullmatch(r"[\w./+:@%,=-]+", _bare(child)):
+                yield _HIDDEN
+
+
+def _bare(node: Node) -> str:
+    return re.sub(r"[\\'\"]", "", _text(node))
+
+
 def _is_steady(kinds: set[str], names: set[str], text: str) -> bool:
-    if names & _SETTERS or re.search(_ALIKE, text):
+    if names & _SETTERS or _HIDDEN in names or re.search(_ALIKE, text):
         return False
     if any(re.search(pattern, text) for pattern in _SETTING):
         return False

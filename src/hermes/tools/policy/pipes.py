@@ -45,6 +45,8 @@ def prints_nothing(command: Command) -> bool:
     texts = [word.text for word in command.words]
     if not texts or texts[0] in (":", "true", "exec") or texts == ["cat", "/dev/null"]:
         return not texts or texts[0] != "exec" or len(texts) == 1
+    if texts == ["cat"] and command.given is not None:
+        return command.given.known and not command.given.text.strip()
     if texts[0] in ("echo", "printf") and all(word.known for word in command.words):
         said = printed((command,)) if len(texts) > 1 else Word("")
         return said is not None and not said.text.strip()

@@ -50,6 +50,13 @@ def test_a_variable_with_one_value_is_believed(command: str) -> None:
         "trap x=src DEBUG",
         "wait -p x",
         "coproc x { :; }",
+        "command read x <<< src",
+        "builtin eval x=src",
+        "builtin . ./a",
+        "r=read; $r x <<< src",
+        'e""val x=src',
+        "\\read x <<< src",
+        "time read x <<< src",
     ],
 )
 def test_a_variable_that_something_may_change_is_not(between: str) -> None:

@@ -49,7 +49,7 @@ def test_ordinary_commands_are_not_asked_about() -> None:
 
 
 def test_commands_that_were_kept_apart_hold_too() -> None:
-    """Written after the policy and measured before anything was changed for them: 2 of 101 missed, 1 of 121 disturbed."""
+    """Written after the policy, measured before anything was changed for them: 2 of 101 missed, 1 of 121 disturbed."""
     bad, good = commands("heldout_dangerous.txt"), commands("heldout_benign.txt")
     missed, disturbed = wrong(bad, is_free), wrong(good, lambda command: not is_free(command))
     assert (len(bad), len(good)) == (101, 121)

@@ -48,9 +48,21 @@ perl -i -pe '$_=""' src/a.py
 perl -i -ne '1' src/a.py
 python3 -c "open('src/a.py','w').close()"
 perl -e 'open F,">src/a.py"'
+cat <<< '' > src/a.py
+cat /dev/null | tee src/a.py
+python3 -c "import pathlib; pathlib.Path('main.c').write_text('')"
+python3 -c "import os as o; o.remove('x')"
+python3 -c "from os import remove as r; r('x')"
+node -e "const f=require('fs'); f['rm'+'Sync']('src')"
+"""
+CARRYING = """
+python3 -c "open('AGENTS.md','a').write('x')"
+node -e "require('fs').writeFileSync('CLAUDE.md','x')"
+python3 -c "open('.git/hooks/pre-commit','w').write('x')"
 """
 ENDLESS = """
 yes > big
+yes | tee big > /dev/null
 cat /dev/zero > big
 head -c 100G /dev/zero > x
 dd if=/dev/zero of=big
@@ -96,7 +108,8 @@ git bisect run make test
 
 
 @pytest.mark.parametrize(
-    "command", [one for text in (TOLD, MACHINE, EMPTIED, ENDLESS, SECRETS) for one in text.strip().splitlines()]
+    "command",
+    [one for text in (TOLD, MACHINE, EMPTIED, CARRYING, ENDLESS, SECRETS) for one in text.strip().splitlines()],
 )
 def test_asked_about_whatever_the_program(command: str) -> None:
     assert POLICY.check(command, CWD).verdict != "allow"
