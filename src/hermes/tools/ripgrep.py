@@ -18,6 +18,8 @@ _OPTIONS = (
     *("--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
 )
 _LINE = 6 * 1024 * 1024
+_LISTING = 8 * 1024 * 1024
+"""Bytes of names that are listed."""
 
 
 class NotSearched(Exception):
@@ -78,14 +80,16 @@ def ripgrep_matches(program: Path, pattern: str, scope: Scope, halt: Halt) -> It
 
 
 def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
-    """The files below a folder that would be searched. Raises NotSearched if ripgrep can't tell."""
+    """The files below a folder that would be searched, the first of very many. Raises NotSearched if ripgrep can't
+    tell."""
     fits = GlobFilter(scope.glob).fits if scope.glob else None
     command = [*_program(program, scope), "--files", "--", "./"]
     with subprocess.Popen(
         command, cwd=scope.top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         halt.on_stop(process.kill)
-        out = process.stdout.read() if process.stdout else b""
+        out = process.stdout.read(_LISTING) if process.stdout else b""
+        process.kill()  # it has told all, or enough
     if process.returncode not in (0, 1) and not out and not halt.stopped:
         raise NotSearched
     names = (os.fsdecode(name).removeprefix("./") for name in out.split(b"\0") if name)

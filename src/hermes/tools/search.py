@@ -3,6 +3,7 @@ the answer looks the same."""
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -29,6 +30,8 @@ log = logging.getLogger("hermes.tools")
 _ENTRIES = 500
 _COUNTED = 20_000
 """How many more are counted before it is just "more"."""
+_LISTED = 100_000
+"""Files that are looked through for names of secrets."""
 _MATCHES = 200
 _BYTES = 30_000
 _WIDTH = 250
@@ -117,7 +120,8 @@ class Search:
                 return ripgrep_files(self._ripgrep, query, halt)
         fits = _glob(query.glob).fits if query.glob else None
         entries = (one for one in Walk(query.top, halt).entries() if not one.is_folder and not one.is_link)
-        return [one.relative for one in entries if fits is None or fits(one.relative)]
+        names = (one.relative for one in entries if fits is None or fits(one.relative))
+        return list(itertools.islice(names, _LISTED))
 
     def _source(self, query: Query, found: "Found") -> str:
         """Whose words the matches may be, if any of them are not the user's."""
