@@ -21,7 +21,6 @@ except ImportError:  # a platform without terminals of this kind
     fcntl = termios = None
 
 CHUNK = 64 * 1024  # the most that one read returns
-_PIECE = 16 * 1024  # what is asked of the kernel at once; it hands out some 4 KiB
 _WIDEST = 0xFFFF
 _UTF8_INPUT = 0o40000  # IUTF8: erasing takes back a whole character; Linux and macOS agree on the number
 
@@ -41,6 +40,7 @@ class PtyBridge:
         self._master = master
         self._child = child
         self._hung_up = False
+        self._room = memoryview(bytearray(CHUNK))
 
     @classmethod
     def is_available(cls) -> bool:
@@ -163,22 +163,20 @@ class PtyBridge:
         self.close()
 
     def _take(self) -> bytes:
-        """What can be read at once."""
-        pieces: list[bytes] = []
-        size = 0
-        while size < CHUNK:
-            try:
-                piece = os.read(self._master, min(_PIECE, CHUNK - size))
-            except BlockingIOError:
-                break
-            except OSError:  # EIO on Linux, where others report the end of the file
-                piece = b""
-            if not piece:
-                self._hung_up = True
-                break
-            pieces.append(piece)
-            size += len(piece)
-        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+        """What can be read at once, up to a chunk. The kernel hands out some 4 KiB at a time, so the loop is tight."""
+        room, size, master = self._room, 0, self._master
+        try:
+            while size < CHUNK:
+                count = os.readv(master, (room[size:],))
+                if not count:
+                    self._hung_up = True
+                    break
+                size += count
+        except BlockingIOError:
+            pass
+        except OSError:  # EIO on Linux, where others report the end of the file
+            self._hung_up = True
+        return bytes(room[:size]) if size else b""
 
 
 def _open() -> tuple[int, int]:

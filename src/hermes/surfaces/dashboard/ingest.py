@@ -82,7 +82,7 @@ class Ingest:
         try:
             yield inbox
         finally:
-            self._hub.lost += inbox.lost
+            self._hub.note_lost(inbox)
             self._channels[channel].discard(inbox)
             if not self._channels[channel]:
                 del self._channels[channel]

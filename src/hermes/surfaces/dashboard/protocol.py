@@ -2,22 +2,26 @@
 
 import asyncio
 from asyncio.transports import BaseTransport
+from typing import ClassVar
 
 from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.http11 import Request
 
-from hermes.surfaces.dashboard.feeds.hub import PATIENCE
+from hermes.surfaces.dashboard.feeds.hub import Hub
 
 RESUME = 4008  # close code: you were too slow, connect again with your cursor
 MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
 _BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
 _GRACE = 2.0  # seconds for the close code to get through
-_DROP = "hermes.drop"
 
 
 class Protocol(WebSocketsSansIOProtocol):
-    """uvicorn waits for a peer to take everything before it closes; a peer that is stuck would be kept for ever."""
+    """uvicorn waits for ever for a peer to take what was sent. This one looks after a while whether it took anything,
+    and lets go of it otherwise; the hub says how long, and counts."""
+
+    hub: ClassVar[Hub]
+    _look: asyncio.TimerHandle | None = None
+    _left = 0
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: BaseTransport) -> None:
@@ -25,45 +29,60 @@ class Protocol(WebSocketsSansIOProtocol):
         self.transport.set_write_buffer_limits(_BUFFER)
 
     # pyrefly: ignore[missing-override-decorator]
-    def handle_connect(self, event: Request) -> None:
-        super().handle_connect(event)
-        if self.handshake_initiated and not self.close_sent:
-            self.scope[_DROP] = self.drop  # type: ignore[literal-required]
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._relax()
+        super().connection_lost(exc)
 
-    def drop(self, code: int) -> None:
-        """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
-        if self.close_sent or self.disconnected or self.transport.is_closing():
+    # pyrefly: ignore[missing-override-decorator]
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def resume_writing(self) -> None:
+        self._relax()
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        self._left = self.transport.get_write_buffer_size()
+        self._look = self.loop.call_later(self.hub.patience, self._check)
+
+    def _check(self) -> None:
+        if self.transport.get_write_buffer_size() < self._left:
+            self._watch()
             return
-        self.conn.send_close(code)
-        self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
+        self._look = None
+        self.hub.closed_slow += 1
+        self._drop()
+
+    def _relax(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def _drop(self) -> None:
+        """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
+        if not (self.close_sent or self.transport.is_closing()):
+            self.conn.send_close(RESUME)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
         self.transport.close()
         self.loop.call_later(_GRACE, self.transport.abort)
 
 
-class TooSlow(Exception):
-    """The peer took nothing for a while, and was let go."""
+def protocol_for(hub: Hub) -> type[Protocol]:
+    """The protocol of one dashboard."""
+    return type("DashboardProtocol", (Protocol,), {"hub": hub})
 
 
-async def send_text(socket: WebSocket, data: bytes, *, patience: float = PATIENCE) -> None:
-    """Sends a text frame. Raises TooSlow once the peer has taken nothing for `patience` seconds."""
-    await _send(socket, {"type": "websocket.send", "text": data.decode()}, patience)
+async def send_text(socket: WebSocket, data: bytes) -> None:
+    """Sends a text frame. Waits while the peer is behind; raises WebSocketDisconnect when it is gone, or let go."""
+    await socket.send({"type": "websocket.send", "text": data.decode()})
 
 
-async def send_bytes(socket: WebSocket, data: bytes, *, patience: float = PATIENCE) -> None:
+async def send_bytes(socket: WebSocket, data: bytes) -> None:
     """The same with a binary frame."""
-    await _send(socket, {"type": "websocket.send", "bytes": data}, patience)
-
-
-async def _send(socket: WebSocket, message: dict[str, object], patience: float) -> None:
-    try:
-        async with asyncio.timeout(patience):
-            await socket.send(message)
-    except TimeoutError as error:
-        drop = socket.scope.get(_DROP)
-        if drop is not None:
-            drop(RESUME)
-        raise TooSlow from error
+    await socket.send({"type": "websocket.send", "bytes": data})
 
 
 async def talk(*jobs: "asyncio.Task[None]") -> None:

@@ -28,7 +28,7 @@ from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
 from hermes.surfaces.dashboard.gate.keys import Keyring, folder
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
-from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, Protocol
+from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocol_for
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
@@ -122,7 +122,7 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         scheme = "https" if settings.tls_cert else "http"
         place = Place(scheme, settings.host, listener.getsockname()[1])
         served = put_together(app, secrets, place)
-        server = _Server(_config(served.application, settings.tls_cert, settings.tls_key))
+        server = _Server(_config(served, settings.tls_cert, settings.tls_key))
         with _announced(served.board, place):
             ready(served, first_visit(served.board))
             await _run(server, listener, served.board, stop)
@@ -216,12 +216,12 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     return life
 
 
-def _config(application: ASGIApp, cert: str, key: str) -> uvicorn.Config:
+def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
     """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
     return uvicorn.Config(
-        application,
+        served.application,
         http="h11",
-        ws=Protocol,
+        ws=protocol_for(served.board.hub),
         ws_max_size=MAX_MESSAGE,
         ws_per_message_deflate=False,
         ws_ping_interval=30.0,

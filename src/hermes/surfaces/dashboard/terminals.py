@@ -114,7 +114,7 @@ class Terminals:
     async def open(self, opening: Opening) -> OpenTerminal:
         """Starts a program at a new terminal."""
         if len(self._open) >= MOST:
-            raise UsageError(f"There are {MOST} terminals open.", hint="Close one of them.")
+            await self._make_room()
         cwd = _folder(opening.cwd)
         env = {**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         argv = self._program(opening)
@@ -142,6 +142,13 @@ class Terminals:
         if self._sweeper is not None:
             self._sweeper.cancel()
         await asyncio.gather(*(self.end(name) for name in list(self._open)))
+
+    async def _make_room(self) -> None:
+        """Lets go of one whose program has ended; it was kept only for its last words."""
+        over = next((one.id for one in self._open.values() if one.terminal.ended and not one.terminal.viewers), None)
+        if over is None:
+            raise UsageError(f"There are {MOST} terminals open.", hint="Close one of them.")
+        await self.end(over)
 
     async def _sweep(self) -> None:
         """Ends terminals that nobody looked at for long; runs while there are any."""

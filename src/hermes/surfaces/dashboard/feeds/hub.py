@@ -45,7 +45,7 @@ class Hub:
         self._stays = 0
         self._handle = bus.subscribe("**", self._heard)
         self.watched = asyncio.Event()
-        self.lost = 0
+        self._lost = 0
         self.closed_slow = 0
         self.patience = PATIENCE
         """Seconds that a consumer may take nothing before it is let go."""
@@ -63,6 +63,15 @@ class Hub:
         return sum(1 for _ in self._inboxes())
 
     @property
+    def lost(self) -> int:
+        """How many events were dropped because a consumer was slow."""
+        return self._lost + sum(inbox.lost for inbox in self._inboxes())
+
+    def note_lost(self, inbox: Inbox) -> None:
+        """Counts what an inbox lost that is about to go."""
+        self._lost += inbox.lost
+
+    @property
     def sessions(self) -> list[str]:
         """Sessions that somebody watches."""
         return list(self._sessions)
@@ -76,7 +85,7 @@ class Hub:
             with self.staying():
                 yield inbox
         finally:
-            self.lost += inbox.lost
+            self.note_lost(inbox)
             inboxes = self._sessions[session]
             inboxes.discard(inbox)
             if not inboxes:
@@ -96,7 +105,7 @@ class Hub:
             with self.staying():
                 yield inbox
         finally:
-            self.lost += inbox.lost
+            self.note_lost(inbox)
             group.inboxes.discard(inbox)
             if not group.inboxes and self._groups.get(pattern) is group:
                 del self._groups[pattern]

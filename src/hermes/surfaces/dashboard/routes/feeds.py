@@ -17,7 +17,7 @@ from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import TooSlow, ignore_messages, send_text, talk
+from hermes.surfaces.dashboard.protocol import ignore_messages, send_text, talk
 from hermes.surfaces.dashboard.routes.sessions import find
 
 GONE = 4004
@@ -65,12 +65,12 @@ class FeedRoutes:
         async def show() -> None:
             try:
                 async for batch in feed.batches(epoch=query.epoch, after=query.after):
-                    await self._send(socket, batch)
+                    await _send(socket, batch)
             except SessionNotFound:
                 pass
             await socket.close(GONE, "no such session")
 
-        await self._run(socket, show())
+        await _run(socket, show())
 
     async def session_stream(self, call: Call) -> Response:
         """The feed of a session as server-sent events."""
@@ -87,12 +87,12 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._hub.overhearing(query.pattern) as inbox:
-                await self._send(socket, [Item(_hello(query.pattern))])
+                await _send(socket, [Item(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
-                    await self._send(socket, batch)
+                    await _send(socket, batch)
             await socket.close(1012)
 
-        await self._run(socket, show())
+        await _run(socket, show())
 
     async def everything_stream(self, call: Call) -> Response:
         """The same as server-sent events."""
@@ -126,27 +126,7 @@ class FeedRoutes:
             with self._board.ingest.watching(query.channel) as inbox:
                 await pass_on(inbox, partial(send_text, socket))
 
-        await self._run(socket, show())
-
-    async def _send(self, socket: WebSocket, batch: list[Item]) -> None:
-        """A batch in frames of a bearable size."""
-        frame: list[bytes] = []
-        size = 0
-        for item in batch:
-            if size + len(item.data) > _FRAME and frame:
-                await send_text(socket, b"[" + b",".join(frame) + b"]", patience=self._hub.patience)
-                frame.clear()
-                size = 0
-            frame.append(item.data)
-            size += len(item.data)
-        await send_text(socket, b"[" + b",".join(frame) + b"]", patience=self._hub.patience)
-
-    async def _run(self, socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
-        except TooSlow:
-            self._hub.closed_slow += 1
+        await _run(socket, show())
 
 
 async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
@@ -164,6 +144,25 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
             gap = {"type": "gap", "dropped": dropped, "pattern": pattern, "policy": "drop_newest"}
             items.append(Item(msgspec.json.encode(gap)))
         yield items
+
+
+async def _send(socket: WebSocket, batch: list[Item]) -> None:
+    """A batch in frames of a bearable size."""
+    frame: list[bytes] = []
+    size = 0
+    for item in batch:
+        if size + len(item.data) > _FRAME and frame:
+            await send_text(socket, b"[" + b",".join(frame) + b"]")
+            frame.clear()
+            size = 0
+        frame.append(item.data)
+        size += len(item.data)
+    await send_text(socket, b"[" + b",".join(frame) + b"]")
+
+
+async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
+    loop = asyncio.get_running_loop()
+    await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
 
 
 async def _sse(batches: AsyncIterator[list[Item]]) -> AsyncIterator[bytes]:

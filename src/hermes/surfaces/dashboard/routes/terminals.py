@@ -12,11 +12,11 @@ from hermes.pty import Viewer
 from hermes.surfaces.dashboard.api import Call, Done, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.gate import Refusal
-from hermes.surfaces.dashboard.protocol import TooSlow, send_bytes, send_text, talk
+from hermes.surfaces.dashboard.protocol import send_bytes, send_text, talk
 from hermes.surfaces.dashboard.terminals import Opening, OpenTerminal, TerminalInfo
 
 GONE = 4004
-_FRAME = 128 * 1024  # bytes of output in one frame
+_FRAME = 192 * 1024  # bytes of output in one frame
 
 _Size = Annotated[int, Meta(ge=1, le=1000)]
 
@@ -66,7 +66,6 @@ class TerminalRoutes:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._terminals = dashboard.terminals
-        self._hub = dashboard.hub
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -122,8 +121,6 @@ class TerminalRoutes:
                 one.redraw()
             loop = asyncio.get_running_loop()
             await talk(loop.create_task(_show(socket, one, viewer)), loop.create_task(_hear(socket, one, viewer)))
-        except TooSlow:
-            self._hub.closed_slow += 1
         finally:
             viewer.close()
 
