@@ -9,9 +9,9 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall, pieces
+from hermes.testing.served import Fault, Served, ServedCall, pieces
 
-CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER = "\x03", "\x04", "\n", "\x13", "\r"
+CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER, ESCAPE = "\x03", "\x04", "\n", "\x13", "\r", "\x1b"
 READY = "Ctrl-D quits ›"
 TEXT = """# Head
 
@@ -193,7 +193,7 @@ async def test_words_can_go_into_the_running_turn(tmp_path: Path) -> None:
             terminal.type("run it" + ENTER)
             await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
             terminal.type("and mind the gap" + CTRL_S)
-            await terminal.until(lambda shown: "queued › and mind the gap" in shown)
+            await terminal.until(lambda shown: "steers › and mind the gap" in shown)
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             await terminal.sees("I heard you.")
         assert len(server.posts) == 2
@@ -339,6 +339,82 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 await second.sees("Both see this.")
             await first.sees("Both see this.")
+
+
+async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(tmp_path: Path) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
+    async with ModelServer("Hello.", Served(calls=(call,)), "The first is done.", "And the second.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal("--approvals", "full") as first:
+            await first.sees(READY)
+            first.type("hello" + ENTER)
+            await first.sees("28 tokens")
+            async with hermes.terminal("--continue") as second:
+                await second.sees(READY)
+                await second.sees("Hello.")
+                first.type("run it" + ENTER)
+                await first.until(lambda shown: "terminal cat go.pipe" in shown)
+                second.type("and then?" + ENTER)
+                await second.until(lambda shown: "queued › and then?" in shown)
+                shown = await second.until(lambda shown: "Another terminal or program works on this" in shown)
+                assert "› run it" in shown
+                assert "terminal cat go.pipe" in shown
+                await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
+                shown = await second.until(lambda shown: "tokens" in shown.partition("And the second.")[2])
+                assert "The first is done." in shown
+                assert "0 ms" not in shown
+                assert " min " not in shown
+
+
+async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(tmp_path: Path) -> None:
+    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "Both done.")
+    async with ModelServer(*replies) as server:
+        async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("count" + ENTER)
+            await terminal.sees("one two")
+            terminal.type("go home" + ENTER)
+            await terminal.until(lambda shown: "queued › go home" in shown)
+            terminal.type(ESCAPE)
+            shown = await terminal.until(lambda shown: "held › go home" in shown and "Interrupted" in shown)
+            assert "1 message not sent yet. Enter sends it." in shown
+            assert len(server.posts) == 1
+            terminal.type(ENTER)
+            await terminal.sees("Both done.")
+        assert words(server)[-1] == "go home"
+
+
+async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(tmp_path: Path) -> None:
+    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "I am still here.")
+    async with (
+        ModelServer(*replies) as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("count" + ENTER)
+        await terminal.sees("one two")
+        terminal.type(CTRL_C)
+        await terminal.sees("Interrupted; what was written is kept.")
+        await terminal.sees("tokens")
+        terminal.type(CTRL_C)
+        await terminal.sees("Ctrl-C again")
+        terminal.type("are you there?" + CTRL_C + CTRL_C)  # the first of these empties the input
+        await terminal.until(lambda shown: shown.count("Ctrl-C again") == 2)
+        terminal.type("hello" + ENTER)
+        await terminal.sees("I am still here.")
+
+
+async def test_a_command_takes_the_place_of_the_words_that_undo_brings_back(tmp_path: Path) -> None:
+    async with ModelServer("Hello.") as server, InstalledHermes(tmp_path, server.url).terminal() as terminal:
+        await terminal.sees(READY)
+        terminal.type("greet me" + ENTER)
+        await terminal.sees("28 tokens")
+        terminal.type("/undo" + ENTER)
+        await terminal.until(lambda shown: shown.rstrip().split("\n")[-2].startswith("› greet me"))
+        terminal.type("/redo" + ENTER)
+        await terminal.sees("is there again")
+        assert len(server.posts) == 1
 
 
 async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:

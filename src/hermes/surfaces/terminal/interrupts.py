@@ -42,6 +42,11 @@ class Interrupts:
             self._stopping = asyncio.ensure_future(self._stop())
         return self._presses
 
+    def forget(self) -> None:
+        """Nothing runs: a wish that nobody heard is not for a later turn."""
+        self.close()
+        self._presses = 0
+
     def close(self) -> None:
         """Stops nothing any more."""
         if self._stopping is not None:

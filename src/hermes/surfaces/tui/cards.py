@@ -1,5 +1,6 @@
 """Tool calls as cards: at work with what they print last, done with their mark, how long they took, and a diff."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -7,21 +8,29 @@ import msgspec
 
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
 from hermes.surfaces.terminal.toolline import Marks, duration, label_of
-from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, RED, Row
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Row
 
 _TAIL = 3  # lines of output while it runs
 _RESULT = 3  # lines of output when it is done
+_FAILED = 5  # ... when it failed
 _PLAN = 20  # steps
 _DIFF = 24  # lines of a diff
 _KEPT = 2_000  # characters of output that are remembered
 _SHOWS = frozenset(("terminal", "run_python", "exec_command"))  # tools whose output is worth a look
+
+_NOTES = re.compile(r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE)
+_SANDBOX = {
+    "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
+    "\n[Hidden from commands, as they may hold secrets:": "Files that may hold secrets are hidden from commands.",
+}
 
 
 class Card(msgspec.Struct):
     """One call at work."""
 
     label: str
-    since: float
+    since: float | None
+    """When it began; None if nobody saw that."""
     waits: bool = False
     seen: bool = False
     """Whether its diff was shown with the question."""
@@ -68,38 +77,53 @@ class Cards:
     def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
         """The cards of what runs now."""
         for card in self._open.values():
-            passed = "" if card.waits else duration(now - card.since) if now - card.since >= 1 else ""
-            tail = "waits for you" if card.waits else passed
+            seconds = 0.0 if card.since is None else now - card.since
+            tail = "waits for you" if card.waits else duration(seconds) if seconds >= 1 else ""
             head = cut(card.label, columns - 3 - width(tail))
             yield ((f"{'?' if card.waits else spinner} ", CYAN), (head, ""), (f" {tail}" if tail else "", DIM))
             yield from self._output(_last(card.output, _TAIL), columns)
 
     def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """The rows of a call that ended."""
-        card = self._open.pop(event["call_id"], None) or Card(event["name"], event["ts"])
+        card = self._open.pop(event["call_id"], None) or Card(event["name"], None)
         ok, text = event.get("ok", True), event.get("text", "")
-        tail = duration(event["ts"] - card.since)
-        if not ok:
-            tail += f" {self._marks.bullet} {one_line(text)}"
+        shows = event["name"] in _SHOWS
+        parts = ["" if card.since is None else duration(event["ts"] - card.since)]
+        parts += [] if ok else [outcome(text) if shows else one_line(text)]
+        tail = f" {self._marks.bullet} ".join(filter(None, parts))
         room = max(columns - 3, 16)
         head = cut(card.label, room - len(tail) - 1 if ok else max(room // 2, room - width(tail) - 1))
         rest = cut(tail, room - width(head) - 1)
         yield (
             (self._marks.done if ok else self._marks.failed, GREEN if ok else RED),
             (f" {head}", ""),
-            (f" {rest}", DIM),
+            (f" {rest}" if rest else "", DIM),
         )
         diff = diff_in(text)
         if diff and not card.seen:
             yield from diff_rows(diff, columns, self._marks, _DIFF)
         elif ok and event["name"] == "todo":
             yield from _plan(text, columns)
-        elif ok and not diff and event["name"] in _SHOWS:
-            yield from self._output(_last(card.output, _RESULT), columns)
+        elif not diff and shows:
+            yield from self._output(_last(card.output or _printed(text), _RESULT if ok else _FAILED), columns)
+        for remark in [words for sign, words in _SANDBOX.items() if not ok and sign in text]:
+            yield ((f"  {self._marks.bar} ", DIM), (cut(remark, columns - 5), YELLOW))
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
+
+
+def outcome(text: str) -> str:
+    """`exit code 2`: what a command's result says of its end; its whole first line when it says nothing."""
+    found = _NOTES.findall(text)
+    return found[-1].partition(";")[0] if found else one_line(text)
+
+
+def _printed(text: str) -> str:
+    """What a command printed, from its result."""
+    ends = list(_NOTES.finditer(text))
+    return text[: ends[-1].start()] if ends else text
 
 
 def _plan(text: str, columns: int) -> Iterator[Row]:
@@ -125,7 +149,12 @@ def diff_rows(lines: list[str], columns: int, marks: Marks, most: int) -> Iterat
         look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], DIM)
         yield ((f"  {marks.bar} ", DIM), (cut(line, columns - 5), look))
     if len(lines) > most:
-        yield ((f"  {marks.bar} {marks.runs} {len(lines) - most} more lines", DIM),)
+        yield (
+            (
+                f"  {marks.bar} {marks.runs} {len(lines) - most} more {'line' if len(lines) - most == 1 else 'lines'}",
+                DIM,
+            ),
+        )
 
 
 def _last(output: str, count: int) -> list[str]:

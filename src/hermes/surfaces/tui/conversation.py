@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from hermes.surfaces.terminal.question import Approvals, Question, nearest
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.tui.attachments import attach
 from hermes.surfaces.tui.foot import Foot, foot_of
+from hermes.surfaces.tui.order import InOrder
+from hermes.surfaces.tui.presses import Presses
 from hermes.surfaces.tui.recall import follow_elsewhere, recall
 from hermes.surfaces.tui.relay import Relay
 from hermes.surfaces.tui.screen import Screen
@@ -34,6 +36,9 @@ _TICK = 0.1  # seconds between two pictures of what goes on
 HUNG_UP = 128 + signal.SIGHUP
 _ENDING = 5.0  # seconds for a turn that is over to be written down
 _TRIES = 50  # to hand over an answer
+ELSEWHERE = "Another terminal or program works on this session; it answers your message after what it does now."
+_LEAVE = "Ctrl-C again or Ctrl-D to quit."
+_LEAVE_ELSEWHERE = "Another terminal or program runs this turn: /stop stops it there. Ctrl-C again leaves it alone."
 _LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
 
 
@@ -55,8 +60,10 @@ class Chat:
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._relay = Relay(app.bus.publish, session)
+        self._order = self._in_order(session)
         self._following: asyncio.Task[None] | None = None
-        self._presses = 0
+        self._holding: asyncio.Task[None] | None = None
+        self.presses = Presses()
         self._left = False
         self._gone = False
         self._elsewhere = False
@@ -74,10 +81,11 @@ class Chat:
         return self._following is not None
 
     def see(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of an event."""
-        self._interrupts.see(event)
-        self.view.see(event)
-        self._relay.see(event)
+        """Takes notice of an event, and before it of what another process wrote."""
+        for one in self._order.take(event):
+            self._interrupts.see(one)
+            self.view.see(one)
+            self._relay.see(one)
 
     async def talk(self) -> None:
         """Until the person leaves; a turn that runs when the terminal is gone is finished first."""
@@ -87,13 +95,12 @@ class Chat:
             following = {self._following} if self._following is not None else set()
             await asyncio.wait({reading, *following}, return_when=asyncio.FIRST_COMPLETED)
             if self._following is not None and self._following.done():
-                self._following.result()
-                self._following = None
+                self._settle()
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self._presses = 0
+                self.presses.forget()
                 await self._take(typed)
         if not self._left and (self._gone or not os.isatty(0)):
             await self._finish_alone()
@@ -104,11 +111,14 @@ class Chat:
 
     async def submit(self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue") -> None:
         """Hands over a message; it is on disk when this returns."""
+        elsewhere = is_elsewhere(self.app, self.session)
         try:
             await self.agent.service.submit(self.session, text, images=images, delivery=delivery)
         except StoreError as error:
             self._not_saved(error)
             return
+        if elsewhere:
+            self.view.say(ELSEWHERE)
         self.follow()
 
     def follow(self, *, resumes: bool = False) -> None:
@@ -118,23 +128,38 @@ class Chat:
 
     async def go_on(self) -> None:
         """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
+        self._order = self._in_order(self.session)
         if recall(self.app, self.view, self.screen):
             self.follow(resumes=True)
 
     def interrupt(self) -> None:
-        """Ctrl-C: stops the turn; the second one, or one while nothing runs and then another, leaves."""
-        if self._following is not None and is_elsewhere(self.app, self.session):
+        """Ctrl-C: stops the turn, and if it does not stop, the second one leaves. At rest two in a row leave."""
+        elsewhere = self._following is not None and is_elsewhere(self.app, self.session)
+        if self._following is not None and not elsewhere and not self.view.rests:
+            if not self.halt():
+                self.quit()
+        elif not self.presses.again():
+            self.view.say(_LEAVE_ELSEWHERE if elsewhere else _LEAVE)
+        elif not elsewhere:
+            self.quit()
+        else:
             self.view.say(SAVED)
             self.code = INTERRUPTED
             self._leave_at_once(elsewhere=True)
-            return
-        self._presses += 1
-        if self._following is not None and self._interrupts.press() == 1:
-            return
-        if self._following is not None or self._presses > 1:
-            self.quit()
-        else:
-            self.view.say("Ctrl-C again or Ctrl-D to quit.")
+
+    def halt(self) -> bool:
+        """Stops the turn; what waits behind it is kept until the person sends it. False if it was stopped before."""
+        if self.view.queued:
+            self.view.hold()
+            self._holding = asyncio.ensure_future(self.agent.service.close())
+        return self._interrupts.press() == 1
+
+    def stop(self) -> None:
+        """Esc: stops the turn if one runs here, and does nothing else."""
+        if self._following is not None and is_elsewhere(self.app, self.session):
+            self.view.say(_LEAVE_ELSEWHERE)
+        elif self._following is not None and not self.view.rests:
+            self.halt()
 
     def end(self, code: int) -> None:
         """SIGTERM: leaves; what runs is interrupted and saved. The terminal is gone: what runs goes on to its end."""
@@ -156,6 +181,7 @@ class Chat:
         self.view = ChatView(self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox))
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = Relay(self.app.bus.publish, session)
+        self._order = self._in_order(session)
         self.refresh()
 
     async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
@@ -174,8 +200,7 @@ class Chat:
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_ENDING)
             if self._following.done():
-                self._following.result()
-                self._following = None
+                self._settle()
         if self._following is not None:
             self.view.say("Hermes works; stop it first with /stop.")
         return self._following is not None
@@ -201,6 +226,9 @@ class Chat:
             await self._command(typed.text[1:])
         elif typed.text.strip():
             await self._send(typed)
+        elif self.view.held:
+            await self.agent.service.resume(self.session)
+            self.follow()
         if self._following is None:
             self.screen.settle()
 
@@ -249,14 +277,36 @@ class Chat:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
         try:
             if resumes:
-                await follow_elsewhere(self.app, self.session)
+                await follow_elsewhere(self.app, self.session, self._order.head)
                 await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
+            while is_elsewhere(self.app, self.session):  # who has our message is still at work on it
+                await follow_elsewhere(self.app, self.session, self._order.head)
+                await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            self.view.cut_off()  # the service ended a turn that did not stop in time
         finally:
             if ticking is not None:
                 ticking.cancel()
+
+    def _settle(self) -> None:
+        """Nothing runs any more: a wish to stop that came too late stops nothing that comes later."""
+        if self._following is not None:
+            self._following.result()
+        self._following = None
+        self._interrupts.forget()
+
+    def _in_order(self, session: str) -> InOrder:
+        def read(after: int) -> list[dict[str, Any]]:
+            with suppress(StoreError):  # then at least what comes is shown
+                return [self.app.envelope(row) for row in self.app.store.log.events(session, after=after)]
+            return []
+
+        return InOrder(session, self.app.store.sessions.find(session).head, read)
 
     async def _tick(self) -> None:
         while True:

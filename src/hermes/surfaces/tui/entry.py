@@ -26,11 +26,14 @@ _PAUSE = 0.2  # seconds of no typing before a draft is written
 
 
 class Entry:
-    """What is being typed. `send` gets it; `interrupt` and `leave` are Ctrl-C and Ctrl-D on an empty input."""
+    """What is being typed. `send` gets it; `interrupt`, `stop` and `leave` are Ctrl-C, Esc and Ctrl-D on an empty
+    input; `touched` is told of every change."""
 
     def __init__(self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.send: Callable[[Typed], object] = lambda _: None
         self.interrupt: Callable[[], object] = lambda: None
+        self.stop: Callable[[], object] = lambda: None
+        self.touched: Callable[[], object] = lambda: None
         self.leave: Callable[[], object] = lambda: None
         self.say: Callable[[str], object] = lambda _: None
         self.answering = False
@@ -42,6 +45,7 @@ class Entry:
         self._pastes = Pastes()
         self._drafts = Drafts(home, folder)
         self._aside = Document()
+        self._offered = ""  # what stands in the input and was not typed
         self._saving: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.buffer = Buffer(
@@ -61,7 +65,8 @@ class Entry:
     def offer(self, text: str) -> None:
         """Puts words into an empty input."""
         if not self.buffer.text:
-            self.buffer.insert_text(self._pastes.fold(text))
+            self._offered = self._pastes.fold(text)
+            self.buffer.insert_text(self._offered)
 
     def put_aside(self) -> None:
         """Makes room for the answer to a question. Who is typing may not have seen it when the next Enter comes."""
@@ -95,6 +100,8 @@ class Entry:
         keys.add("c-v", eager=True)(self._clipboard)
         keys.add(Keys.BracketedPaste, eager=True)(lambda event: self._insert(self._pastes.take(event.data)))
         keys.add("backspace")(self._backspace)
+        keys.add("/")(lambda _: self._slash())
+        keys.add("escape", filter=Condition(lambda: not self.buffer.text))(lambda _: self.stop())
         keys.add("c-c")(self._interrupted)
         keys.add(Keys.SIGINT)(self._interrupted)
         keys.add("c-d", filter=Condition(lambda: not self.buffer.text))(lambda _: self.leave())
@@ -114,7 +121,7 @@ class Entry:
 
     def _submit(self, *, steers: bool) -> None:
         text = self.buffer.text
-        if not text.strip() and not self.answering:
+        if text and not text.strip() and not self.answering:
             return
         if self.answering and self._clock() < self._surprised:
             self._surprised = float("-inf")
@@ -122,11 +129,23 @@ class Entry:
             self.say("You were typing when the question came. Please answer it now.")
             return
         typed = Typed(self._pastes.whole(text), self._pastes.pictures(text), steers)
-        if not self.answering:
+        if text and not self.answering:
             self.buffer.history.append_string(typed.text)
             self._pastes.clear()
         self.buffer.reset()
         self.send(typed)
+
+    def _slash(self) -> None:
+        """A command is typed: it takes the place of words that were only offered. The arrow up brings them back."""
+        if self._offered and self.buffer.text == self._offered:
+            self._put_by()
+        self.buffer.insert_text("/")
+
+    def _put_by(self) -> None:
+        """Takes the words out of the input and into the history."""
+        self.buffer.history.append_string(self._pastes.whole(self.buffer.text))
+        self._pastes.clear()
+        self.buffer.reset()
 
     def _tab(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -144,10 +163,9 @@ class Entry:
 
     def _interrupted(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.text:
-            if not self.answering:
-                buffer.history.append_string(self._pastes.whole(buffer.text))  # the arrow up brings it back
-                self._pastes.clear()
+        if buffer.text and not self.answering:
+            self._put_by()
+        elif buffer.text:
             buffer.reset()
         else:
             self.interrupt()
@@ -177,6 +195,7 @@ class Entry:
 
     def _changed(self) -> None:
         self._touched = self._clock()
+        self.touched()
         if self._saving is not None:
             self._saving.cancel()
         self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)

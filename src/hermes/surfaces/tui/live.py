@@ -90,6 +90,10 @@ class LiveScreen:
     def on_interrupt(self, action: Callable[[], object]) -> None:
         self._entry.interrupt = action
 
+    def on_keys(self, *, stop: Callable[[], object], touched: Callable[[], object]) -> None:
+        """What Esc on an empty input does, and who is told that something is typed."""
+        self._entry.stop, self._entry.touched = stop, touched
+
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # a prompt may stand here already; this one takes its place
         self._running = asyncio.ensure_future(self._app.run_async(handle_sigint=False))
@@ -231,6 +235,7 @@ class LiveScreen:
             max_render_postpone_time=0,
         )
         app.ttimeoutlen = 0.05
+        app.timeoutlen = 0.2  # after which Esc is a key of its own, and not the beginning of another
         return app
 
     def _tail_text(self) -> AnyFormattedText:

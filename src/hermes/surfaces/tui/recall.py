@@ -18,9 +18,8 @@ _ROWS = 200  # that are looked at
 _LINES = 6  # of each of the last messages
 
 
-async def follow_elsewhere(app: App, session: str) -> None:
-    """Publishes what the process that runs the session writes, until it is done with it or gone."""
-    last = app.store.sessions.find(session).head
+async def follow_elsewhere(app: App, session: str, last: int) -> None:
+    """Publishes what the process that runs the session writes after a row, until it is done with it or gone."""
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):

@@ -32,6 +32,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(HUNG_UP)
+        live.on_keys(stop=chat.stop, touched=chat.presses.forget)
     async with screen:
         if is_live:  # a key there; this is for a signal that somebody sends
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)

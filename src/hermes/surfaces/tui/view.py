@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
-from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
+from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
 from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.cards import Cards
@@ -15,6 +17,7 @@ from hermes.surfaces.tui.screen import Screen
 
 _ECHOED = 8  # lines of a message that are shown again
 _QUEUED = 3  # messages that wait and are shown
+_STALLED = 1.0  # seconds without anything new
 _ANSWERS = {
     "once": "Allowed once.",
     "session": "Allowed for this session.",
@@ -27,6 +30,18 @@ _ENDS = {
     "budget": "Stopped by the budget.",
     "crashed": "It was cut off.",
 }
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    """A message that waits."""
+
+    text: str
+    steers: bool = False
+
+    @property
+    def kind(self) -> str:
+        """For the next turn, or for the next step of this one."""
+        return "steers" if self.steers else "queued"
 
 
 class ChatView:
@@ -43,7 +58,10 @@ class ChatView:
         self._answered_all = False  # the last reply asked for no calls: the turn is about to end
         self._thought = ""
         self._doing = ""
-        self._waiting: dict[int, str] = {}
+        self._waiting: dict[int, _Waiting] = {}
+        self._heard = self._clock.now()  # when something came last
+        self.held = False
+        """Whether what waits is only sent when the person says so."""
         self.foot = foot or Foot()
         self.session = session
         self.busy = False
@@ -52,7 +70,12 @@ class ChatView:
     @property
     def queued(self) -> list[str]:
         """The messages that wait for their turn, oldest first."""
-        return [typed_part(text) for text in self._waiting.values()] if self.busy else []
+        return [one.text for one in self._waiting.values()] if self.busy or self.held else []
+
+    @property
+    def rests(self) -> bool:
+        """Whether no turn runs and none is about to."""
+        return not self.busy and not self._waiting
 
     @property
     def is_stuck(self) -> bool:
@@ -65,6 +88,7 @@ class ChatView:
             if event.get("root_session_id") == self.session and event["type"] in ASKED:
                 self.questions.see(event)  # a child agent wants to know something
             return
+        self._heard = self._clock.now()
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
             if not self._writes:
                 self._begin_reply()
@@ -94,6 +118,16 @@ class ChatView:
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
+    def hold(self) -> None:
+        """What waits is not sent by itself any more."""
+        self.held = True
+
+    def cut_off(self) -> None:
+        """The turn was ended by force; the next one settles what it left."""
+        self._cards.see({"type": "agent.turn.ended"})
+        self._end({"reason": "interrupted", "ts": self._clock.now()})
+        self.tick()
+
     def ask_again(self) -> None:
         """The last line was no answer."""
         request = self.questions.current
@@ -105,9 +139,10 @@ class ChatView:
         match event["type"]:
             case "agent.message.user":
                 if event.get("origin", "user") == "user":
-                    self._waiting[event["seq"]] = event["text"]
+                    text = typed_part(event["text"])
+                    self._waiting[event["seq"]] = _Waiting(text, steers=event.get("delivery") == "steer")
             case "agent.turn.started":
-                self.busy, self._began = True, event["ts"]
+                self.busy, self.held, self._began = True, False, event["ts"]
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 if not self._streamed and event.get("text"):
@@ -165,34 +200,45 @@ class ChatView:
 
     def _live(self) -> Iterator[Row]:
         """The calls that run or what else goes on, and the messages that wait for their turn."""
-        if not self.busy:
-            return
         columns, marks = self._screen.columns - 1, self._screen.marks
         now = self._clock.now()
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
-        if self._cards.running:
+        if self.busy and self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
-        elif not self._writes and not self._answered_all:
-            passed = f" {duration(now - self._began)}" if now - self._began >= 1 else ""
-            doing = cut(self._doing or "thinking", columns - 3 - len(passed))
-            yield ((f"{spinner} ", CYAN), (doing, ""), (passed, DIM))
+        elif doing := self._goes_on(is_stalled=now - self._heard >= _STALLED):
+            since = self._began if self.busy and self._began else self._heard
+            passed = f" {duration(now - since)}" if now - since >= 1 else ""
+            yield ((f"{spinner} ", CYAN), (cut(doing, columns - 3 - len(passed)), ""), (passed, DIM))
             last = clean(self._thought).strip().rpartition("\n")[2]
             if last:
                 yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
-        for text in self.queued[:_QUEUED]:
-            yield ((cut(f"  queued {marks.prompt}{one_line(text)}", columns), DIM),)
-        if len(self.queued) > _QUEUED:
-            yield ((f"  and {len(self.queued) - _QUEUED} more", DIM),)
+        waiting = list(self._waiting.values())
+        for one in waiting[:_QUEUED]:
+            lead = f"  {'held' if self.held else one.kind} " if self.busy or self.held else ""
+            yield ((cut(f"{lead}{marks.prompt}{one_line(one.text)}", columns), DIM),)
+        if len(waiting) > _QUEUED:
+            yield ((f"  and {len(waiting) - _QUEUED} more", DIM),)
+
+    def _goes_on(self, *, is_stalled: bool) -> str:
+        """What the model or Hermes is at, in a word; nothing while words come, or at rest."""
+        if not self.busy:
+            return "starting" if is_stalled and self._waiting and not self.held else ""
+        if self._answered_all:
+            return "finishing" if is_stalled else ""
+        if self._writes:
+            return "writing" if is_stalled else ""
+        return self._doing or "thinking"
 
     def _echo(self, inputs: Sequence[int]) -> None:
         """Shows the messages that are being answered now."""
         for seq in inputs:
-            text = self._waiting.pop(seq, "")
-            if text and not self._screen.echoes:
+            waited = self._waiting.pop(seq, None)
+            if waited is not None and not self._screen.echoes:
                 self._screen.whole()
-                lines = list(wrap(clean(typed_part(text)), self._screen.columns - 3))
+                lines = list(wrap(clean(waited.text), self._screen.columns - 3))
                 shown = lines if len(lines) <= _ECHOED else lines[: _ECHOED - 1]
-                shown += [f"{self._screen.marks.runs} {len(lines) - len(shown)} more lines"] * (len(shown) < len(lines))
+                more = f"{self._screen.marks.runs} {count(len(lines) - len(shown), 'more line')}"
+                shown += [more] * (len(shown) < len(lines))
                 for number, line in enumerate(shown):
                     lead = "  " if number else self._screen.marks.prompt
                     self._screen.line(self._screen.style.bold(lead + line))
@@ -206,9 +252,14 @@ class ChatView:
             self.say(text, alarming=reason != "interrupted")
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
-        parts = [duration(event["ts"] - self._began), f"{tokens:,} tokens", money(usage.get("cost_usd") or 0.0)]
+        passed = duration(event["ts"] - self._began) if self._began else ""
+        self._began = 0.0
+        parts = [passed, count(tokens, "token"), money(usage.get("cost_usd") or 0.0)]
         bullet = f" {self._screen.marks.bullet} "
         self._screen.line(self._screen.style.dim(bullet.join(part for part in parts if part)))
+        if self.held and self._waiting:
+            number = len(self._waiting)
+            self.say(f"{count(number, 'message')} not sent yet. Enter sends {'it' if number == 1 else 'them'}.")
         self._screen.line()
         self._screen.settle()
 

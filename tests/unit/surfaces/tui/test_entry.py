@@ -70,3 +70,24 @@ async def test_nothing_is_not_sent() -> None:
     desk.type("  \n ")
     desk.enter()
     assert desk.sent == []
+
+
+async def test_enter_on_an_empty_input_is_told() -> None:
+    desk = Desk()
+    desk.enter()
+    assert desk.sent == [Typed("")]
+
+
+async def test_a_command_takes_the_place_of_words_that_were_only_offered() -> None:
+    desk = Desk()
+    desk.entry.offer("edit it")
+    desk.entry._slash()
+    assert desk.entry.buffer.text == "/"
+
+
+async def test_words_that_were_offered_and_changed_stay() -> None:
+    desk = Desk()
+    desk.entry.offer("edit it")
+    desk.type(" in a")
+    desk.entry._slash()
+    assert desk.entry.buffer.text == "edit it in a/"

@@ -240,3 +240,54 @@ def test_nothing_seems_to_go_on_between_the_answer_and_the_end_of_the_turn() -> 
     assert viewed(STARTED, DELTA, asked).now == ["… thinking 4.0 s"]
     nudged = event("reply.rejected", reason="empty")
     assert viewed(STARTED, event("message.assistant", text=""), nudged).now == ["… thinking 4.0 s"]
+
+
+def test_a_turn_whose_beginning_was_not_seen_has_no_duration() -> None:
+    done = event("tool.finished", call_id="c", name="terminal", text="x\n[exit code 0]")
+    assert viewed(done, ENDED).text == "✓ terminal\n  │ x\n1,020 tokens · $0.50\n\n"
+
+
+FAILED = "a\nb\nc\nd\ne\nf: not permitted\n[exit code 2; now in /x]"
+HINT = "\n[The sandbox may have stopped this: a command has no network.]"
+
+
+def test_a_command_that_failed_shows_how_it_ended_and_its_last_lines() -> None:
+    started = event("tool.started", call_id="c", name="terminal", arguments='{"command": "make"}')
+    done = event("tool.finished", call_id="c", name="terminal", ok=False, text=FAILED)
+    expected = ["✗ terminal make 0 ms · exit code 2", "  │ b", "  │ c", "  │ d", "  │ e", "  │ f: not permitted"]
+    assert viewed(STARTED, started, done).text.splitlines() == expected
+    stopped = viewed(STARTED, started, done | {"text": FAILED + HINT}).text.splitlines()
+    assert stopped == [*expected, "  │ Probably stopped by the sandbox."]
+
+
+def test_a_message_is_shown_at_once_and_what_steers_can_be_told_from_what_waits() -> None:
+    assert viewed(SAID).now == ["› hello you"]
+    steering = event("message.user", text="left!", seq=5, delivery="steer")
+    later = event("message.user", text="later", seq=6)
+    assert viewed(SAID, STARTED, DELTA, steering, later).now == ["  steers › left!", "  queued › later"]
+
+
+def test_a_stream_that_stalls_looks_busy() -> None:
+    clock, screen = FakeClock(14.0), FakeScreen()
+    view = ChatView(screen, "s", clock=clock)
+    for one in (SAID, STARTED, DELTA):
+        view.see(one)
+    clock.advance(1.5)
+    view.tick()
+    assert screen.now == ["… writing 5.5 s"]
+    view.see(event("message.delta", text="rd"))
+    view.tick()
+    assert screen.now == []
+
+
+def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
+    for one in (SAID, STARTED, event("message.user", text="more", seq=5)):
+        view.see(one)
+    view.hold()
+    view.see(event("turn.ended", reason="interrupted", ts=12.0))
+    assert "1 message not sent yet. Enter sends it." in screen.text
+    assert screen.now == ["  held › more"]
+    view.see(event("turn.started", inputs=[5]))
+    assert not view.held

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from hermes.surfaces.terminal.interrupts import is_elsewhere
+
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
 
@@ -27,7 +29,9 @@ async def queue(chat: "Chat", text: str) -> None:
 
 async def stop(chat: "Chat", _: str) -> None:
     """Stops the running turn."""
-    if chat.works:
+    if chat.works and not is_elsewhere(chat.app, chat.session):
+        chat.halt()
+    elif chat.works:
         await chat.agent.service.interrupt(chat.session, by="cli")
     else:
         chat.view.say("Nothing is running.")
