@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import By, LearningError, Provenance
+from hermes.learning.folders import make_private
 from hermes.learning.repository import KEPT, Git, Repository
 from hermes.settings import atomic
 
@@ -144,7 +145,7 @@ class History:
                 target.unlink(missing_ok=True)
                 _remove_empty(target.parent, stop=self._root)
             else:
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(target.parent)
                 put(target, data)
 
     def _present(self) -> list[str]:
@@ -177,6 +178,7 @@ def put(target: Path, data: bytes) -> None:
     except UnicodeDecodeError:  # a picture of a skill
         draft = target.with_name(f".{target.name}.new")
         draft.write_bytes(data)
+        draft.chmod(0o600)
         draft.replace(target)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SettingsError
 from hermes.learning.change import Applied, FileChange, LearningError, Provenance, SkillChange, text_diff
+from hermes.learning.folders import make_private
 from hermes.learning.history import History, put
 from hermes.learning.records import Record, Records
 from hermes.learning.scan import scan, scan_files
@@ -212,7 +213,7 @@ class Library:
         for path in sorted(after, key=lambda path: path == MAIN):
             if before.get(path) != after[path]:
                 target = folder / path
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(target.parent)
                 put(target, after[path])
         for path in set(before) - set(after):
             (folder / path).unlink(missing_ok=True)
@@ -231,7 +232,7 @@ class Library:
     def _archive(self, name: str) -> None:
         """Moves a skill aside. It is not deleted, and the history can bring it back."""
         archive = self._folder / ARCHIVE
-        archive.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(archive)
         place, number = archive / name, 1
         while place.exists():
             number += 1
@@ -240,7 +241,7 @@ class Library:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         try:
             with atomic.locked(self._folder / "skills"):
                 yield

@@ -15,6 +15,7 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.learning.change import Applied, LearningError, MemoryChange, MemoryEdit, MemoryName, Provenance, text_diff
 from hermes.learning.entries import SEPARATOR, Note, Notes
+from hermes.learning.folders import make_private
 from hermes.learning.history import History
 from hermes.learning.scan import scan
 from hermes.settings import atomic
@@ -233,7 +234,7 @@ class Memory:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         try:
             with atomic.locked(self._folder / "memories"):
                 yield

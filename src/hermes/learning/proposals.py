@@ -9,6 +9,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SettingsError
 from hermes.learning.change import Change, LearningError, Provenance
+from hermes.learning.folders import make_private
 from hermes.settings import atomic
 
 Status: TypeAlias = Literal["pending", "approved", "rejected"]
@@ -83,7 +84,7 @@ class Proposals:
             (self._folder / f"{proposal.id}.json").unlink(missing_ok=True)
 
     def _locked(self) -> AbstractContextManager[Path]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         return atomic.locked(self._folder / "proposals")
 
     def _write(self, proposal: Proposal) -> None:

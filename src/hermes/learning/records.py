@@ -9,6 +9,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.learning.change import LearningError
+from hermes.learning.folders import make_private
 from hermes.settings import atomic
 
 _T = TypeVar("_T")
@@ -68,7 +69,7 @@ class Records:
     def _update(
         self, path: Path, kind: type[dict[str, _T]], name: str, change: Callable[[_T], _T | None], default: _T
     ) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         try:
             with self._lock, atomic.locked(path) as target:
                 entries = _read(target, kind)

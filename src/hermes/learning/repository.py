@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hermes.learning.change import LearningError
+from hermes.learning.folders import make_private
 
 KEPT = ("memories", "skills")
 _PATIENCE = 20.0  # seconds for another process to let go
@@ -24,6 +25,7 @@ _CONFIG = """\
 \trepositoryformatversion = 0
 \tbare = false
 \tfilemode = false
+\tsharedRepository = 0600
 \tsymlinks = true
 \tautocrlf = false
 \thooksPath = /dev/null
@@ -93,7 +95,7 @@ class Repository:
             raise _unusable(self._folder, error) from error
 
     def _lock(self) -> int:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -117,8 +119,10 @@ class Repository:
             (self._folder / name).mkdir(mode=0o700, exist_ok=True)
         for name, text in _FILES.items():
             (self._folder / name).write_text(text)
+            (self._folder / name).chmod(0o600)
         draft = self._folder / "config.new"
         draft.write_text(_CONFIG)
+        draft.chmod(0o600)
         draft.rename(self._folder / "config")  # last: whoever sees it sees a whole repository
 
 

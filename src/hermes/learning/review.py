@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import Change, FileChange, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.folders import make_private
 from hermes.learning.learning import Learning
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnded
@@ -158,7 +159,7 @@ def settle(learning: Learning, changes: list[Change], origin: Provenance, *, aut
 @contextlib.contextmanager
 def lease(folder: Path) -> Iterator[bool]:
     """Whether this is the only review of the home now. It ends with its process, however that ends."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     handle = os.open(folder / "review.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.learning.change import FileChange, LearningError, Provenance, SkillChange
+from hermes.learning.change import FileChange, LearningError, MemoryChange, MemoryEdit, Provenance, SkillChange
 from hermes.learning.learning import Learning
 from hermes.testing.clock import FakeClock
 
@@ -165,3 +165,13 @@ def test_an_unknown_name_gets_a_suggestion(learning: Learning) -> None:
     with pytest.raises(LearningError) as failed:
         learning.skills.view("debug-systematicaly")
     assert "debug-systematically" in failed.value.hint
+
+
+def test_everything_is_for_the_user_alone(learning: Learning) -> None:
+    change = SkillChange("brew", (FileChange("SKILL.md", None, text_of("brew")), FileChange("a/b/c.txt", None, "x\n")))
+    learning.apply(change, MODEL)
+    learning.apply(MemoryChange((MemoryEdit("add", "likes tea"),)), MODEL)
+    learning.propose(MemoryChange((MemoryEdit("add", "has a dog"),)), MODEL)
+    learning.skills.records.used("brew", "view", 1.0)
+    open_ones = [path for path in learning.home.root.rglob("*") if path.stat().st_mode & 0o077]
+    assert open_ones == []
