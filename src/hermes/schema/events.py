@@ -230,7 +230,10 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
     by: Annotated[
-        str, Meta(description="Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`.")
+        str,
+        Meta(
+            description="Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`."
+        ),
     ] = ""
 
 
