@@ -83,7 +83,7 @@ def _converse(arguments: list[str]) -> int:
     from hermes.surfaces.cli.question import parse
     from hermes.surfaces.terminal.question import Question
 
-    question = parse(arguments) if arguments else Question()
+    question = parse(arguments, [command.name for command in COMMANDS]) if arguments else Question()
     _start_log()
     if question.text is None and not question.json and sys.stdin is not None and sys.stdin.isatty():
         return int(import_module(CHAT).chat(question))

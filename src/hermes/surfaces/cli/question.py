@@ -43,13 +43,14 @@ def option_names() -> list[str]:
     return [name for short, long, _, _ in OPTIONS for name in (short, long) if name]
 
 
-def parse(arguments: Sequence[str]) -> Question:
-    """The options and the question. Everything after `--` is the question."""
+def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> Question:
+    """The options and the question. Everything after `--` is the question. A command behind options is refused."""
     before, words = list(arguments), list[str]()
     if "--" in before:
         at = before.index("--")
         before, words = before[:at], before[at + 1 :]
     args = _parser().parse_intermixed_args(before)
+    _refuse_command(args, commands)
     return Question(
         text=_text(args, words),
         images=tuple(args.image),
@@ -60,6 +61,20 @@ def parse(arguments: Sequence[str]) -> Question:
         cwd=args.cwd,
         approvals=args.approvals,
         fetch=args.fetch,
+    )
+
+
+def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
+    """The name of a command that comes after an option was hardly meant as a question."""
+    first = args.words[0] if args.words else ""
+    near = first if first in commands else nearest(first, commands) if len(args.words) == 1 else ""
+    if not near or args.prompt is not None:
+        return
+    rest = [word for word in args.words[1:] if first == near]
+    meant = " ".join(["hermes", near, *rest, *(["--json"] if args.json else [])])
+    raise UsageError(
+        f"A command comes before its options, and {first!r} comes after some.",
+        hint=f"Did you mean: {meant}? To ask it: hermes ... -z {first}",
     )
 
 

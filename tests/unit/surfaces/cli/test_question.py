@@ -64,3 +64,25 @@ def test_options_and_question_come_in_any_order(arguments: list[str], expected: 
 def test_what_makes_no_sense_is_wrong_usage(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
         parse(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["--json", "doctor"], "hermes doctor --json?"),
+        (["--cwd", "/tmp", "doctor"], "hermes doctor?"),
+        (["--model", "x", "doctro"], "hermes doctor?"),
+        (["--json", "sessions", "list"], "hermes sessions list --json?"),
+    ],
+)
+def test_a_command_behind_an_option_is_no_question(arguments: list[str], meant: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(arguments, COMMANDS)
+    assert meant in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--json", "--", "doctor"], ["--json", "-z", "doctor"], ["--json", "call the doctor"]]
+)
+def test_a_question_behind_an_option_is_asked(arguments: list[str]) -> None:
+    assert "doctor" in (parse(arguments, COMMANDS).text or "")
