@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from hermes.tools.policy.outline import MAKES_TEMPORARY, Outline, outline
+from hermes.tools.policy.signs import packed, unpacked
 from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
 
 MAX_TEXT = 30_000
@@ -73,7 +74,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
         raise Unreadable("it is too long to be read whole")
     if re.search(_SPLIT_WORD, text):
         raise Unreadable("a word in it is broken over two lines")
-    root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
+    root = _parser().parse(packed(text)).root_node
     if root.has_error:
         raise Unreadable("it is not a shell command that can be understood")
     seen = outline(root, text)
@@ -403,11 +404,11 @@ class _Reader:
 
 
 def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "surrogatepass")
+    return unpacked(node.text)
 
 
 def _between(node: Node, start: int, end: int) -> str:
-    return node.text[start - node.start_byte : end - node.start_byte].decode("utf-8", "replace")
+    return unpacked(node.text[start - node.start_byte : end - node.start_byte])
 
 
 def _lost(node: Node, start: int, end: int) -> Iterator[Word]:

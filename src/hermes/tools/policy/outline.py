@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from hermes.tools.policy.signs import unpacked
+
 Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 
 _SETTERS = frozenset(
@@ -145,4 +147,4 @@ def _all(node: Node) -> Iterator[Node]:
 
 
 def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "surrogatepass") if node is not None else ""
+    return unpacked(node.text) if node is not None else ""
