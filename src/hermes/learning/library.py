@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
 ARCHIVE = ".archive"
+STAGING = ".staging"
 _LONGEST_FILE = 200_000
 _MOST_FILES = 50
 _INDEXED = 80
@@ -206,17 +208,19 @@ class Library:
         return read_files(folder) if (folder / MAIN).is_file() else {}
 
     def _write(self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
-        """SKILL.md comes last: before it is there, there is no new skill, and no old one has changed its words."""
+        """A new skill appears whole. Of one that is there, SKILL.md changes last: its words name the other files."""
         folder = self._folder / name
         if folder.is_symlink():
             raise LearningError(f"The skill {name} is a link.", hint="Nothing was changed.")
-        for path in sorted(after, key=lambda path: path == MAIN):
-            if before.get(path) != after[path]:
-                target = folder / path
-                make_private(target.parent)
-                put(target, after[path])
-        for path in set(before) - set(after):
-            (folder / path).unlink(missing_ok=True)
+        if folder.is_dir():
+            _put_files(folder, {path: data for path, data in after.items() if before.get(path) != data})
+            for path in set(before) - set(after):
+                (folder / path).unlink(missing_ok=True)
+            return
+        stage = self._folder / STAGING / name
+        shutil.rmtree(stage, ignore_errors=True)  # what a killed process left
+        _put_files(stage, after)
+        stage.rename(folder)
 
     def _note(self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes], origin: Provenance) -> None:
         """Who a skill belongs to after a change."""
@@ -247,6 +251,13 @@ class Library:
                 yield
         except SettingsError as error:
             raise LearningError(error.message, hint=error.hint) from error
+
+
+def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path in sorted(files, key=lambda path: path == MAIN):
+        target = folder / path
+        make_private(target.parent)
+        put(target, files[path])
 
 
 def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:

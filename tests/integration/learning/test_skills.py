@@ -175,3 +175,13 @@ def test_everything_is_for_the_user_alone(learning: Learning) -> None:
     learning.skills.records.used("brew", "view", 1.0)
     open_ones = [path for path in learning.home.root.rglob("*") if path.stat().st_mode & 0o077]
     assert open_ones == []
+
+
+def test_what_a_killed_writer_left_is_not_in_the_way(learning: Learning) -> None:
+    stage = learning.home.skills / ".staging" / "brew"
+    stage.mkdir(parents=True)
+    (stage / "half.txt").write_text("half")
+    learning.apply(new("brew"), MODEL)
+    assert sorted(path.name for path in (learning.home.skills / "brew").iterdir()) == ["SKILL.md"]
+    assert learning.history.log("skills")[0].title == "skill brew: new"
+    assert not stage.exists()
