@@ -62,10 +62,11 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
         assert "has ended" in out.decode()
         assert not running.exists()
     assert (await hermes.run("dashboard", "--link")).code == 2
-    await hermes.run("dashboard", "--sign-out")
     async with _running(hermes) as (_, url, _), httpx2.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
-        answer = await client.get(f"{url}/api/auth", headers={"Authorization": f"Bearer {token}"})
-        assert answer.status_code == 401
+        headers = {"Authorization": f"Bearer {token}"}
+        assert (await client.get(f"{url}/api/auth", headers=headers)).status_code == 200  # good beyond a restart
+        await hermes.run("dashboard", "--sign-out")
+        assert (await client.get(f"{url}/api/auth", headers=headers)).status_code == 401
 
 
 @pytest.mark.parametrize(

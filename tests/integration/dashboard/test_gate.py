@@ -12,7 +12,9 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from tests.integration.dashboard.house import House, opened
 from websockets.exceptions import InvalidStatus
 
+from hermes.settings import Secrets
 from hermes.surfaces.dashboard.gate.gate import Gate
+from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
 
 
@@ -258,6 +260,25 @@ async def test_signing_out_makes_the_cookie_void(house: House) -> None:
     assert (await house.client.get("/api/auth", headers=cookie)).status_code == 401
 
 
+async def test_a_new_key_makes_everything_void_at_once(house: House) -> None:
+    cookie, token = await _cookie(house), house.bearer("observe")
+    assert (await house.client.get("/api/auth", headers=token)).status_code == 200
+    Keyring(house.app.home, house.app.clock.now).renew()
+    for headers in (cookie, token):
+        assert (await house.client.get("/api/auth", headers=headers)).status_code == 401
+
+
+async def test_a_credential_is_of_one_kind_and_ends(house: House) -> None:
+    keys = Keyring(house.app.home, house.app.clock.now)
+    name = house.served.board.doors.cookie
+    cookie, token = keys.mint("cookie", SCOPES, seconds=60), keys.mint("token", SCOPES, seconds=60)
+    old = keys.mint("token", SCOPES, seconds=-1)
+    wider = token.partition(".")[0] + "." + cookie.partition(".")[2]
+    for headers in ({"Authorization": f"Bearer {cookie}"}, {"Cookie": f"{name}={token}"},
+                    {"Authorization": f"Bearer {old}"}, {"Authorization": f"Bearer {wider}"}):  # fmt: skip
+        assert (await house.client.get("/api/auth", headers=headers)).status_code == 401
+
+
 @pytest.mark.parametrize("kind", ["token", "ticket", "cookie", "link"])
 async def test_bad_credential_throttled(house: House, kind: str) -> None:
     async def wrong(number: int) -> httpx2.Response:
@@ -343,3 +364,29 @@ async def test_the_file_of_a_running_dashboard_is_gone_afterwards(tmp_path: Path
         path = house.app.home.root / "dashboard" / "running.json"
         assert path.exists()
     assert not path.exists()
+
+
+# --- the password ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_password_opens_the_door_and_guessing_it_takes_long(tmp_path: Path) -> None:
+    secrets = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
+    async with opened(tmp_path, secrets=secrets) as house:
+        assert "password" in (await house.client.get("/login")).text
+        right, form = {"password": "correct horse"}, {"Origin": house.url}
+        answer = await house.client.post("/login", data=right, headers=form)
+        assert answer.status_code == 200
+        assert "samesite=strict" in answer.headers["set-cookie"].lower()
+        house.client.cookies.clear()
+        assert (
+            await house.client.post("/login", data=right, headers={"Origin": "http://evil.example"})
+        ).status_code == 403
+        wrong = [await house.client.post("/login", data={"password": str(number)}, headers=form) for number in range(6)]
+        assert [one.status_code for one in wrong] == [401] * 4 + [429] * 2
+        assert (await house.client.post("/login", data=right, headers=form)).status_code == 429
+
+
+async def test_without_a_password_none_is_right(house: House) -> None:
+    for given in ("", "x"):
+        answer = await house.client.post("/login", data={"password": given}, headers={"Origin": house.url})
+        assert answer.status_code == 401

@@ -203,3 +203,10 @@ async def test_two_pages_see_the_same_terminal(shells: House) -> None:
             await two.read(b"from first")
             await second.send(b"echo from s''econd\n")
             await one.read(b"from second")
+
+
+async def test_hermes_itself_runs_in_a_terminal(tmp_path: Path) -> None:
+    async with opened(tmp_path) as house, house.socket(f"/api/pty?cwd={tmp_path}", scope="terminal") as socket:
+        screen = await _open(socket)
+        assert screen.ready["command"] == "hermes"
+        await screen.read(size=1)

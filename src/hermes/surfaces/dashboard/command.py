@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     keys = Keyring(home, build(load(home=home), home).clock.now)
     if args.sign_out:
         keys.renew()
-        print("All tokens and sign-ins are void. A dashboard that runs notices when it is started again.")
+        print("All tokens and sign-ins are void, also those of a dashboard that runs.")
         return 0
     if args.print_token:
         return _print_token(keys, args)

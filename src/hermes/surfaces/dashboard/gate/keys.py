@@ -48,6 +48,7 @@ class Keyring:
         self._clock = clock
         self._path = folder(home) / "keys.json"
         self._file: _File | None = None
+        self._stamp = (0, 0)
 
     def mint(self, kind: Kind, scopes: tuple[Scope, ...], *, seconds: float, channel: str = "") -> str:
         """A new credential."""
@@ -74,27 +75,34 @@ class Keyring:
             now = self._clock()
             file.revoked = {name: end for name, end in file.revoked.items() if end > now} | {found.id: found.expires}
             self._write(target, file)
-        self._file = file
+            self._keep(target, file)
 
     def renew(self) -> None:
         """A new key: whatever was signed with the old one is void."""
         self._prepare()
         with atomic.locked(self._path) as target:
-            self._file = _File(secrets.token_hex(32))
-            self._write(target, self._file)
+            file = _File(secrets.token_hex(32))
+            self._write(target, file)
+            self._keep(target, file)
 
     def _sign(self, body: str) -> bytes:
         return hmac.new(bytes.fromhex(self._load().key), body.encode(), hashlib.sha256).digest()
 
     def _load(self) -> _File:
-        if self._file is None:
-            self._prepare()
-            with atomic.locked(self._path) as target:
-                self._file = self._read(target)
-                if self._file is None:
-                    self._file = _File(secrets.token_hex(32))
-                    self._write(target, self._file)
-        return self._file
+        """What the file says now: another process may have made a new key, or signed somebody out."""
+        if self._file is not None and self._stamp == _stamp(self._path):
+            return self._file
+        self._prepare()
+        with atomic.locked(self._path) as target:
+            file = self._read(target)
+            if file is None:
+                file = _File(secrets.token_hex(32))
+                self._write(target, file)
+            self._keep(target, file)
+        return file
+
+    def _keep(self, target: Path, file: _File) -> None:
+        self._file, self._stamp = file, _stamp(target)
 
     def _prepare(self) -> None:
         self._home.ensure(folder(self._home))
@@ -117,6 +125,15 @@ class Keyring:
 def folder(home: Home) -> Path:
     """Where a home keeps what belongs to its dashboard."""
     return home.root / "dashboard"
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Tells one version of a file from the next; each has another inode, as it is replaced and never rewritten."""
+    try:
+        info = path.stat()
+    except OSError:
+        return (0, 0)
+    return (info.st_ino, info.st_mtime_ns)
 
 
 def _text(data: bytes) -> str:
