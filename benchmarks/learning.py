@@ -18,7 +18,8 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.journal import SessionJournal
-from hermes.app.learning import Circle, Learner, Nobody
+from hermes.app.learning import Learner
+from hermes.app.learning_review import Circle, Nobody
 from hermes.core.budget import Budget, request_tokens
 from hermes.core.calls import CallRunner
 from hermes.core.ports import Decision, Model, Tool

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.learning import Circle, Learner
+from hermes.app.learning import Learner
+from hermes.app.learning_review import Circle
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus

@@ -1,0 +1,149 @@
+"""How a review runs: a turn on a copy of the conversation, written nowhere, with all tools named and four that work."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
+from hermes.core.calls import CallRunner
+from hermes.core.history import History
+from hermes.core.ports import Decision, Model, Tool, ToolContext
+from hermes.core.turn import NativeRuntime, Turn
+from hermes.learning.change import Change
+from hermes.learning.review import ALLOWED, INSTRUCTIONS, Stage
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    AuxiliaryCalled,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+)
+from hermes.schema.messages import UserMessage
+from hermes.schema.tools import ToolResult
+
+_STEPS = 16
+_REPLY = 4_000  # tokens of one reply in a review
+_REFUSED = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
+
+
+class Circle(NamedTuple):
+    """What a review takes from the agent it belongs to."""
+
+    model: Callable[[str], AbstractAsyncContextManager[Model]]
+    """The model that reviews a session, for as long as it takes."""
+    tools: Callable[[str], Mapping[str, Tool]]
+    """The tools that the session's prompt names."""
+    room: Callable[[str, int], None]
+    """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
+    price: Callable[[], Price | None]
+    """The most that a token can cost."""
+
+
+class Reviewing:
+    """The model's part of a review: the parent's request to the byte, and one message more."""
+
+    def __init__(self, circle: Circle, tools: tuple[Tool, ...]) -> None:
+        self._circle = circle
+        self._tools = tools
+
+    async def run(self, session: str, history: History, amount: str) -> tuple[AuxiliaryCalled, TurnEnded]:
+        """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
+        tools = {**self._circle.tools(session), **{one.spec.name: one for one in self._tools}}
+        history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
+        budget = _ReviewBudget(amount, self._circle, session)
+        turn = Turn(session=session, cwd=Path("/"), journal=Aside(history), history=history, budget=budget)
+        async with self._circle.model(session) as model:
+            calls = CallRunner(tools, OnlyLearning(), Nobody())
+            ended = await NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY).run(turn)
+            called = AuxiliaryCalled(task="review", provider=model.provider, model=model.name, usage=budget.used)
+        failure = ended.detail if ended.reason == "failed" else ""
+        return msgspec.structs.replace(called, failure=failure), ended
+
+
+class Aside:
+    """A journal that is kept nowhere: what a review says is not part of the conversation."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._seq = 1 << 40  # beyond any row of the log
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        """Takes the events into the history alone."""
+        seqs: list[int] = []
+        for event in events:
+            self._seq += 1
+            self._history.add(self._seq, event, "")
+            seqs.append(self._seq)
+        return tuple(seqs)
+
+    def note(self, *events: Event) -> None:
+        """The same, for what need not be waited for."""
+        for event in events:
+            self._history.add(self._seq, event, "")
+
+    async def flush(self) -> None:
+        """There is nothing to wait for."""
+
+    def show(self, event: Event) -> None:
+        """Nobody watches."""
+
+
+class OnlyLearning:
+    """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:  # noqa: ARG002 - the port's shape
+        """Allows the four tools of learning, forbids everything else."""
+        return Decision("allow") if tool.spec.name in ALLOWED else Decision("forbid", reason=_REFUSED)
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Nothing is asked, so nothing is remembered."""
+
+
+class Nobody:
+    """Nobody is there to be asked."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
+        """No."""
+        return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        """No answer."""
+        return QuestionAnswered(call_id=request.call_id, by="nobody")
+
+
+class Staged:
+    """Where the changes of a review go."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def text_of(self, name: str, path: str) -> str | None:
+        return self._stage.text_of(name, path)
+
+    async def land(self, change: Change, context: ToolContext) -> ToolResult:  # noqa: ARG002 - the port's shape
+        await asyncio.to_thread(self._stage.add, change)
+        return ToolResult(text="Noted.")
+
+
+class _ReviewBudget(Budget):
+    """A cap of its own, below those of the user."""
+
+    def __init__(self, amount: str, circle: Circle, session: str) -> None:
+        caps = [Cap("review", *parse_amount(amount))] if amount else []
+        super().__init__(caps, circle.price())
+        self._allowed: Callable[[int], None] = lambda tokens: circle.room(session, tokens)
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def reserve(self, input_tokens: int) -> int | None:
+        self._allowed(input_tokens)
+        try:
+            return await super().reserve(input_tokens)
+        except BudgetSpent as spent:
+            hint = "Raise learning.budget for longer conversations."
+            raise BudgetSpent("the review stopped at its own cap (learning.budget).", hint=hint) from spent
