@@ -11,6 +11,7 @@ from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested
 from hermes.tools import default_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
+from hermes.tools.tool import tool
 
 RULES = "# mine\nforbid:\n  - {program: docker}\nallow:\n  - {program: npm, arguments: [ci], reach: network}\n"
 BROKEN = [
@@ -224,7 +225,7 @@ def test_an_allowance_lifts_no_protection_it_does_not_name(home: Path, tmp_path:
 
 def test_no_rule_opens_what_hermes_keeps(home: Path, tmp_path: Path) -> None:
     tools = default_tools(home / "out", environment={}, hermes_home=home)
-    write(home, f"allow:\n  - {{path: {home / 'policy.yaml'}}}\n  - {{tool: write_file}}\n  - {{path: {home}}}\n")
+    write(home, f"allow:\n  - {{path: {home / 'policy.yaml'}}}\n")
     decision = policy(home).judge(tools["write_file"], {"path": str(home / "policy.yaml"), "content": "x"}, tmp_path)
     assert (decision.verdict, decision.memorable) == ("ask", False)
 
@@ -256,3 +257,26 @@ def test_the_environment_belongs_to_what_was_approved(home: Path, tmp_path: Path
     assert bound({"PATH": "/bin"}) == bound({"PATH": "/bin", "COLUMNS": "80"})
     assert bound({"PATH": "/bin"}) != bound({"PATH": "/x:/bin"})
     assert bound({}) != bound({"GIT_SSH_COMMAND": "x"})
+
+
+def test_what_covers_only_one_call_is_neither_written_nor_used(home: Path, tmp_path: Path) -> None:
+    judge = policy(home)
+    once = ApprovalRequested(call_id="c", name="x", arguments="{}", summary="", shape="x {}", memorable=False)
+    judge.remember(once)
+    judge.remember(ApprovalRequested(call_id="c", name="x", arguments="{}", summary="", shape=""))
+    assert not (home / "policy.yaml").exists()
+
+    @tool("press", effect="other")
+    async def press(ref: str) -> str:
+        """Presses what a page calls so."""
+        return ref
+
+    asked = judge.judge(press, {"ref": "e1"}, tmp_path)
+    assert (asked.verdict, asked.memorable) == ("ask", False)
+    RuleFile(home).remember(asked.shape)
+    assert policy(home).judge(press, {"ref": "e1"}, tmp_path).verdict == "ask"
+
+
+def test_no_command_writes_the_policy_or_its_copy(home: Path, tmp_path: Path) -> None:
+    for name in ("policy.yaml", ".policy.good.yaml"):
+        assert policy(home).check(f"echo x > {home / name}", tmp_path).verdict == "forbid"
