@@ -7,7 +7,7 @@ of it in its cache. It runs beside the user's turns, writes one event when it is
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hermes.app.app import App
@@ -24,9 +24,7 @@ from hermes.learning.proposals import Proposal
 from hermes.learning.review import ALLOWED, Outcome, Stage, Tally, lease, settle
 from hermes.learning.taint import Taint
 from hermes.schema.event import Event
-from hermes.schema.events import (
-    TurnEnded,
-)
+from hermes.schema.events import TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -56,11 +54,16 @@ class Learner:
 
     def prompt(self) -> str:
         """The part of a new session's system prompt; empty when there is nothing to tell."""
+        parts = {"Memory": self.learning.memory.snapshot, "Skills": self.learning.skills.index}
+        return "\n\n".join(filter(None, (self._part(name, make) for name, make in parts.items())))
+
+    def _part(self, name: str, make: Callable[[], str]) -> str:
+        """One part; what can't be read is said to the model too, and does not take the other along."""
         try:
-            return self.learning.prompt()
-        except HermesError as error:
-            log.warning("memory and skills are not in the prompt: %s", error)
-            return f"[Memory and skills could not be read: {error.message}]"
+            return make()
+        except (HermesError, OSError) as error:
+            log.warning("%s is not in the prompt: %s", name.lower(), error)
+            return f"[{name} could not be read: {error}]"
 
     def decide(self, proposal: str, *, keep: bool) -> Proposal:
         """The user's word on a proposal, from whatever surface. Raises LearningError when it can't be done."""

@@ -14,6 +14,7 @@ from hermes.app.journal import read_history
 from hermes.app.learning_import import Done, Importer, ImportPlan
 from hermes.errors import HermesError
 from hermes.learning.learning import open_learning
+from hermes.schema.events import SessionCreated
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings
 from hermes.settings.load import load, load_secrets
@@ -192,6 +193,16 @@ def test_a_database_that_is_none_is_said_and_the_rest_comes(app: App, tmp_path: 
     made, done = run(app, source)
     assert any("state.db" in entry.what for entry in made.left)
     assert (done.sessions, done.notes) == (0, 3)
+
+
+def test_a_home_of_our_own_kind_brings_all_but_its_sessions_and_says_how(app: App, tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path / "other")) as other:
+        other.begin(SessionCreated())
+    (tmp_path / "other" / "memories").mkdir()
+    (tmp_path / "other" / "memories" / "MEMORY.md").write_text("- uses uv\n")
+    made, done = run(app, tmp_path / "other")
+    assert done.notes == 1
+    assert any("another home of this Hermes" in entry.why for entry in made.left)
 
 
 def claude_file(folder: Path) -> Path:

@@ -150,3 +150,14 @@ async def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, arguments:
 def test_the_schemas_are_short(tmp_path: Path) -> None:
     size = sum(len(msgspec.json.encode(one.spec)) for one in World(tmp_path, ScriptedModel()).learner.tools())
     assert size < 1_400
+
+
+def test_a_prompt_is_made_whatever_is_in_the_way(tmp_path: Path) -> None:
+    world = World(tmp_path, ScriptedModel())
+    world.learning.memory.path("memory").mkdir(parents=True)
+    (world.learning.home.root / "learning").mkdir(exist_ok=True)
+    assert "MEMORY.md can't be read" in world.learner.prompt()
+    world.learning.memory.path("user").write_text("- likes tea\n")
+    (world.learning.home.root / "learning" / "skills.json").write_text("not json")
+    assert "Skills could not be read" in world.learner.prompt()
+    assert "likes tea" in world.learner.prompt()

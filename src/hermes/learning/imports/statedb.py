@@ -61,6 +61,9 @@ def _select(connection: Any, table: str, wanted: Sequence[str], order: str, wher
     known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     if "id" not in known:
         raise LearningError(f"There is no table `{table}` in it.", hint="This is not a state.db that can be imported.")
+    if table == "sessions" and "started_at" not in known:
+        hint = "Move sessions with: hermes sessions export, then hermes sessions import."
+        raise LearningError("It is the session log of another home of this Hermes.", hint=hint)
     columns = ", ".join(f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted)
     return f"SELECT {columns} FROM {table} {where} ORDER BY {order}"  # noqa: S608 - our own names
 
