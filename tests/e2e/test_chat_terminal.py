@@ -172,6 +172,20 @@ async def test_slash_commands(tmp_path: Path) -> None:
         assert await terminal.ends() == 0
 
 
+async def test_another_model_must_be_one_that_the_service_lists(tmp_path: Path) -> None:
+    async with (
+        ModelServer("Hello.", models=("fake-1", "fake-9")) as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("/model fake-8" + ENTER)
+        await terminal.sees("has no model called 'fake-8'. Did you mean fake-9")
+        terminal.type("/model fake-9" + ENTER)
+        await terminal.sees("fake-9 answers.")
+        terminal.type("/model nope force" + ENTER)
+        await terminal.sees("nope answers.")
+
+
 async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
     async with ModelServer("The answer of before.") as server:
         hermes = InstalledHermes(tmp_path, server.url)

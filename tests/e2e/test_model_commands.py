@@ -37,6 +37,20 @@ async def test_a_picked_model_answers_from_then_on(tmp_path: Path) -> None:
     assert (await hermes.run("config", "get", "model.default")).out == "z-ai/glm-5\n"
 
 
+async def test_a_name_that_the_service_does_not_list_is_refused(tmp_path: Path) -> None:
+    async with ModelServer(models=("fake-1", "other")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("model", "pick", "fake-2")
+        assert done.code == 2
+        assert "has no model called 'fake-2'" in done.err
+        assert "Did you mean fake-1?" in done.err
+        assert not (hermes.home / "config.yaml").exists()
+        assert (await hermes.run("model", "pick", "fake-2", "--force")).code == 0
+        done = await hermes.run("model", "pick", "fake-1")
+        assert "fake-1 answers" in done.out
+        assert "only while OPENAI_BASE_URL is set" in done.err
+
+
 async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
     done = await InstalledHermes(tmp_path).run("model", "pick")
     assert done.code == 2

@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
     pick = add_action(actions, "pick", "choose the model that answers from now on")
     pick.add_argument("model", metavar="MODEL", nargs="?", default="", help="PROVIDER, PROVIDER:MODEL, or a model")
+    pick.add_argument("--force", action="store_true", help="also a name that the service does not list")
     add = add_action(actions, "add", "fetch the local model, use a GGUF file, or add a service of your own")
     add.add_argument("what", metavar="WHAT", help="base, small or nano; a path to a GGUF file; or a name for a service")
     add.add_argument("--base-url", metavar="URL", default="", help="the service's address, mostly ending in /v1")
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     match args.action:
         case "pick":
-            return _pick(args.model)
+            return _pick(args.model, force=args.force)
         case "add":
             return _add(args)
         case "test":
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             return print_list(getattr(args, "provider", ""), as_json=getattr(args, "json", False))
 
 
-def _pick(text: str) -> int:
+def _pick(text: str, *, force: bool) -> int:
     if not text:
         if not sys.stdin.isatty():
             raise UsageError("Which model?", hint="hermes model pick PROVIDER:MODEL; see: hermes model list")
@@ -68,10 +69,28 @@ def _pick(text: str) -> int:
 
         text = choose()
     provider, model = split(text)
+    if not force:
+        _check_name(provider, model, text)
     set_model(provider, model)
     print(f"From now on {provider}{':' + model if model else ''} answers.")
     _warn_about_key(provider)
     return 0
+
+
+def _check_name(provider: str, model: str, text: str) -> None:
+    """Raises UsageError for a model that the service does not have. Nothing is changed then."""
+    import asyncio
+
+    from hermes.providers.routes import first_route, route_to
+    from hermes.surfaces.terminal.model_names import checked_name
+
+    home = find_home()
+    settings, secrets = load(home=home), load_secrets(home=home)
+    first = first_route(settings, secrets)
+    address = first.base_url if provider == first.provider else ""
+    route = route_to(settings, secrets, provider, model, address)
+    if model:
+        asyncio.run(checked_name(route, settings, secrets, force=f"hermes model pick {text} --force"))
 
 
 def split(text: str) -> tuple[str, str]:
@@ -110,14 +129,27 @@ def set_model(provider: str, model: str, base_url: str = "") -> None:
 
 def _warn_about_key(provider: str) -> None:
     from hermes.errors import SettingsError
-    from hermes.providers.routes import keys_of, route_to
+    from hermes.providers.routes import address_variable, keys_of, route_to
 
     home = find_home()
     settings, secrets = load(home=home), load_secrets(home=home)
     try:
-        keys_of(route_to(settings, secrets, provider, ""), secrets)
+        route = route_to(settings, secrets, provider, "")
+        keys_of(route, secrets)
     except SettingsError as error:
         say(error.message, error.hint, alarming=False)
+        return
+    variable = address_variable(route.key_variable) if route.key_variable else ""
+    if (
+        variable
+        and secrets.origin(variable) == "environment"
+        and route.base_url == (secrets.get(variable) or "").rstrip("/")
+    ):
+        say(
+            f"It answers at {route.base_url} only while {variable} is set, as it is in this shell.",
+            f"To keep the address: hermes config set model.base_url {route.base_url}",
+            alarming=False,
+        )
 
 
 def _add(args: argparse.Namespace) -> int:

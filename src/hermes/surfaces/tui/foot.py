@@ -29,6 +29,7 @@ class Foot(msgspec.Struct):
             usage = event.get("usage") or {}
             self.context = usage.get("input_tokens", 0) + usage.get("output_tokens", 0) or self.context
             self.cost += usage.get("cost_usd") or 0.0
+            self.model = event.get("model") or self.model  # a service may choose, or another may stand in
         elif event["type"] == "agent.auxiliary.called":
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 

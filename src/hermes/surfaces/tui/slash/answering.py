@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from hermes.settings.load import load_secrets
+from hermes.surfaces.terminal.model_names import checked_name
 from hermes.surfaces.terminal.opening import choose_model
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.style import columns as aligned
@@ -14,13 +16,19 @@ if TYPE_CHECKING:
 
 async def model(chat: "Chat", name: str) -> None:
     """Tells which model answers, or changes it."""
+    found = ""
     if name:
         if await chat.is_busy():
             return
-        choose_model(chat.app, Question(model=name), may_ask=False)
+        name, _, force = name.partition(" ")
+        route = choose_model(chat.app, Question(model=name), may_ask=False)
+        if force.strip() != "force":
+            secrets = load_secrets(home=chat.app.home)
+            found = await checked_name(route, chat.app.settings, secrets, force=f"/model {name} force")
         await chat.reconfigure(model=name)
     now = chat.agent.describe()
-    chat.view.say(f"{now.provider} {now.name}. Another: /model NAME, or /model PROVIDER:NAME")
+    shown = now.name or found or "(the first model that it lists)"
+    chat.view.say(f"{now.provider} {shown} answers. Another: /model NAME, or /model PROVIDER:NAME")
 
 
 async def cost(chat: "Chat", _: str) -> None:
