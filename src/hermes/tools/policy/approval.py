@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.tools")
 
 Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
+_TYPES = "process_write"
 _COMMAND_TOOLS = frozenset(("terminal",))
 WHILE_BROKEN = "Until that is corrected, no rule allows anything and every effect is asked about."
 _NO_SANDBOX = "it may change something, and no sandbox holds it"
@@ -206,8 +207,7 @@ class ApprovalPolicy:
         return msgspec.structs.replace(decision, binding=binding(judged, self._about.environment), targets=paths)
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
-        if tool.spec.name == "process" and arguments.get("action") == "write":
-            return self._typing(tool, arguments, cwd)
+        del arguments
         reason = self._guard.secret(paths, cwd)
         if not reason:
             return Decision("allow")
@@ -258,7 +258,9 @@ class ApprovalPolicy:
         return Decision("allow", reach="network")
 
     def _doing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
-        del cwd, paths
+        del paths
+        if tool.spec.name == _TYPES:
+            return self._typing(tool, arguments, cwd)
         careful = self._about.strict or bool(self._rules.problem)
         code = arguments.get("code")
         if tool.spec.name == "run_python" and isinstance(code, str):

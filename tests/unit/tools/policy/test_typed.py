@@ -7,6 +7,7 @@ import pytest
 from hermes.core.ports import Decision
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolSpec
+from hermes.tools.background import Processes
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
 
 HOME = Path("/users-that-are-not/me")
@@ -30,8 +31,8 @@ class Running:
 class Process:
     """The tool as the policy sees it."""
 
-    spec = ToolSpec(name="process", description="", parameters={})
-    effect = "read"
+    spec = ToolSpec(name="process_write", description="", parameters={})
+    effect = "other"
 
     def __init__(self, owner: object = None) -> None:
         self.owner = owner
@@ -40,10 +41,10 @@ class Process:
         return ()
 
 
-def judged(owner: object, text: str, mode: Mode = "ask", action: str = "write", **more: bool) -> Decision:
+def judged(owner: object, text: str, mode: Mode = "ask", **more: bool) -> Decision:
     sandboxed, strict = more.get("sandboxed", True), more.get("strict", False)
     policy = ApprovalPolicy(mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict))
-    return policy.judge(Process(owner), {"action": action, "id": "p1", "text": text}, CWD)  # type: ignore[arg-type]
+    return policy.judge(Process(owner), {"id": "p1", "text": text}, CWD)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +85,14 @@ def test_where_nothing_is_known_of_the_line_it_must_be_whole() -> None:
     assert [judged(None, text).verdict for text in ("ls\n", "rm ", "y\n")] == ["allow", "ask", "ask"]
 
 
-def test_other_actions_are_free_and_careful_policies_are_careful() -> None:
+def test_the_mode_and_careful_policies_count() -> None:
     shell, prompt = Running("bash"), Running("npm init")
-    assert judged(shell, "rm -rf src\n", action="poll").verdict == "allow"
     assert judged(shell, "rm -rf src\n", "full").verdict == "allow"
     assert judged(shell, "$(x)\n", "full").verdict == "ask"
     assert [judged(prompt, "y\n", sandboxed=False).verdict, judged(prompt, "y\n", strict=True).verdict] == ["ask"] * 2
+
+
+def test_the_tool_that_types_is_the_one_the_policy_knows(tmp_path: Path) -> None:
+    processes = Processes.process_write.__get__(Running("bash", "rm -rf"), Processes)
+    policy = ApprovalPolicy("full", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
+    assert policy.judge(processes, {"id": "p1", "text": " /\n"}, tmp_path).verdict == "forbid"
