@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import msgspec
 from tests.integration.dashboard.house import House, frames, is_type, opened
 
+from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
+from hermes.learning.learning import open_learning
 from hermes.settings import Secrets
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
@@ -179,3 +182,32 @@ async def test_the_rest_is_there(house: House, tmp_path: Path) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["summary"], path
+
+
+async def test_what_was_learned_is_shown_decided_and_taken_back(house: House) -> None:
+    learning = open_learning(house.app.home, house.app.settings.learning, {"PATH": os.environ["PATH"]})
+    house.app.home.ensure(house.app.home.memories)
+    kept, refused = [
+        learning.propose(MemoryChange((MemoryEdit(file="user", action="add", text=text),)), Provenance(by="review"))
+        for text in ("Likes tea.", "Likes rain.")
+    ]
+    listed = (await house.call("GET", "/api/proposals", scope="observe"))["proposals"]
+    assert [one["id"] for one in listed] == [kept.id, refused.id]
+    assert "+" in listed[0]["diff"]
+    path = f"/api/proposals/{kept.id}"
+    assert (await house.ask("POST", path, {"decision": "approve"}, scope="chat")).status_code == 403
+    await house.call("POST", path, {"decision": "approve"}, scope="approve")
+    await house.call("POST", f"/api/proposals/{refused.id}", {"decision": "reject"}, scope="approve")
+    memory = {one["name"]: one["text"] for one in (await house.call("GET", "/api/memory"))["files"]}
+    assert "Likes tea." in memory["USER.md"]
+    assert "rain" not in memory["USER.md"]
+    newest = (await house.call("GET", "/api/learning/history?under=memories"))["entries"][0]
+    shown = await house.call("GET", f"/api/learning/history?under=memories&change={newest['hash']}")
+    assert "+" in shown["diff"]
+    await house.call("POST", "/api/learning/revert", {"change": newest["hash"], "under": "memories"}, scope="approve")
+    assert "tea" not in str(await house.call("GET", "/api/memory"))
+    skills = (await house.call("GET", "/api/skills", scope="observe"))["skills"]
+    name = skills[0]["name"]
+    assert (await house.call("GET", f"/api/skills/{name}"))["text"]
+    after = (await house.call("PATCH", f"/api/skills/{name}", {"enabled": False}))["skills"]
+    assert [one["enabled"] for one in after if one["name"] == name] == [False]

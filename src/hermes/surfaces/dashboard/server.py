@@ -32,6 +32,7 @@ from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocol_for
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
+from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.state import StateRoutes
@@ -166,6 +167,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *FeedRoutes(board).endpoints(),
         *TerminalRoutes(board).endpoints(),
         *StateRoutes(board).endpoints(),
+        *LearningRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
         Endpoint("GET", "/", "observe", _page, answer=None, is_page=True),
         Endpoint("GET", "/static/{file:path}", "observe", _static, answer=None),

@@ -1,0 +1,159 @@
+"""What Hermes has learned: memory, skills, proposals, and how they changed. Deciding about them, and the way back."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from hermes.errors import UsageError
+from hermes.learning.history import Entry, Reverted
+from hermes.learning.learning import Learning, open_learning
+from hermes.learning.memory import FILES
+from hermes.settings.load import environment
+from hermes.surfaces.dashboard.api import Call, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+
+
+class MemoryFile(msgspec.Struct, frozen=True):
+    name: str
+    text: str
+    fill: str
+
+
+class MemoryView(msgspec.Struct, frozen=True):
+    files: list[MemoryFile]
+    flagged: list[Any]
+
+
+class SkillRow(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    origin: str
+    enabled: bool
+    pinned: bool
+    problem: str
+
+
+class SkillList(msgspec.Struct, frozen=True):
+    skills: list[SkillRow]
+
+
+class SkillText(msgspec.Struct, frozen=True):
+    text: str
+
+
+class FileName(msgspec.Struct, frozen=True):
+    file: str = ""
+
+
+class SkillSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    enabled: bool | None = None
+    pinned: bool | None = None
+
+
+class ProposalQuery(msgspec.Struct, frozen=True):
+    all: bool = False
+
+
+class ProposalList(msgspec.Struct, frozen=True):
+    proposals: list[Any]
+
+
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    decision: Literal["approve", "reject"]
+
+
+class HistoryQuery(msgspec.Struct, frozen=True):
+    under: Annotated[str, Meta(pattern=r"^(memories|skills(/[a-z0-9-]+)?)$")] = "skills"
+    change: str = ""
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class HistoryView(msgspec.Struct, frozen=True):
+    """`diff` is what one change did, if one was named."""
+
+    entries: list[Entry]
+    diff: str
+    missing: str
+
+
+class Revert(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    change: str
+    under: Literal["memories", "skills"]
+    whole: bool = False
+
+
+class LearningRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/api/memory", "observe", self.memory, answer=MemoryView),
+            Endpoint("GET", "/api/skills", "observe", self.skills, answer=SkillList),
+            Endpoint("GET", "/api/skills/{name}", "observe", self.skill, FileName, answer=SkillText),
+            Endpoint("PATCH", "/api/skills/{name}", "admin", self.switch, body=SkillSwitch, answer=SkillList),
+            Endpoint("GET", "/api/proposals", "observe", self.proposals, ProposalQuery, answer=ProposalList),
+            Endpoint("POST", "/api/proposals/{id}", "approve", self.decide, body=Decision, answer=ProposalList),
+            Endpoint("GET", "/api/learning/history", "observe", self.history, HistoryQuery, answer=HistoryView),
+            Endpoint("POST", "/api/learning/revert", "approve", self.revert, body=Revert, answer=Reverted),
+        ]
+
+    def memory(self) -> MemoryView:
+        """What Hermes remembers, how full it is, and which notes are kept out of the prompt."""
+        memory = self._learning().memory
+        files = [MemoryFile(FILES[name], memory.read(name), memory.fill(name)) for name in FILES]
+        return MemoryView(files, msgspec.to_builtins(memory.flagged()))
+
+    def skills(self) -> SkillList:
+        """All skills, and whether they are offered."""
+        return SkillList(
+            [
+                SkillRow(one.name, one.description, one.origin, one.enabled, one.pinned, one.problem)
+                for one in self._learning().skills.all()
+            ]
+        )
+
+    def skill(self, call: Call) -> SkillText:
+        """The text of a skill, or of one of its files."""
+        return SkillText(self._learning().skills.view(call.path["name"], call.query.file))
+
+    def switch(self, call: Call) -> SkillList:
+        """Offers a skill or not; keeps Hermes from changing it or not."""
+        body: SkillSwitch = call.body
+        if body.enabled is None and body.pinned is None:
+            raise UsageError("What is to change? Give enabled or pinned.", hint="Nothing was changed.")
+        learning = self._learning()
+        learning.home.ensure()
+        learning.skills.set(call.path["name"], enabled=body.enabled, pinned=body.pinned)
+        return self.skills()
+
+    def proposals(self, call: Call) -> ProposalList:
+        """Changes that wait for the user's word, each with its difference; or all that are known."""
+        found = self._learning().proposals
+        return ProposalList(msgspec.to_builtins(found.all() if call.query.all else found.pending()))
+
+    def decide(self, call: Call) -> ProposalList:
+        """Makes a proposed change, or puts it aside for good."""
+        learning, name = self._learning(), call.path["id"]
+        decided = learning.approve(name) if call.body.decision == "approve" else learning.reject(name)
+        return ProposalList([msgspec.to_builtins(decided)])
+
+    def history(self, call: Call) -> HistoryView:
+        """How memory or skills changed, newest first; with `change`, what that one did."""
+        history, query = self._learning().history, call.query
+        if history.missing:
+            return HistoryView([], "", history.missing)
+        diff = history.diff(query.change, query.under) if query.change else ""
+        return HistoryView(history.log(query.under, limit=query.limit), diff, "")
+
+    def revert(self, call: Call) -> Reverted:
+        """Takes one change back; later ones stay. With `whole`, everything goes back to how it was after it."""
+        body: Revert = call.body
+        return self._learning().revert(body.change, body.under, whole=body.whole)
+
+    def _learning(self) -> Learning:
+        app = self._board.app
+        return open_learning(app.home, app.settings.learning, environment(), clock=app.clock)
