@@ -14,7 +14,7 @@ _MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four
 
 def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
     """The notes of the folder itself, each name once. One that can't be read is there with the reason."""
-    guard = Guard(Path(os.path.realpath(hermes_home)))
+    guard = Guard(Path(os.path.realpath(hermes_home)), Path.home())
     found = (_read(cwd, name, guard) for name in PROJECT_FILES)
     return tuple(file for file in found if file is not None)
 

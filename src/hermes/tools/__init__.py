@@ -90,7 +90,8 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     seen = needs.seen or Seen()
     output = OutputFolder(needs.outputs)
     files = Files(seen, output)
-    search = Search(Guard(needs.hermes_home.resolve()), find_ripgrep(needs.environment), output)
+    guard = Guard(needs.hermes_home.resolve(), Path(needs.environment.get("HOME") or "/nonexistent"))
+    search = Search(guard, find_ripgrep(needs.environment), output)
     around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
     terminal = Terminal(output, needs.environment, around)
     yield terminal.terminal

@@ -4,6 +4,7 @@ Reading is free, but secrets are not. Work in the workspace is free for commands
 is dangerous all the same, or needs more than the workspace, is asked about; some things are never done.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -235,7 +236,7 @@ class ApprovalPolicy:
             "ask",
             change_summary(tool, arguments, paths),
             shown(reason or "it changes a file"),
-            shape="" if reason else f"{tool.spec.name} {_listed(paths)}",
+            shape="" if reason else f"{tool.spec.name} {_listed(paths)} {_digest(arguments)}",
             memorable=bool(paths) and not self._guard.delicate(paths, cwd),
         )
 
@@ -335,6 +336,11 @@ def _python(code: str) -> Finding:
 
 def _exactly(tool: Tool, arguments: Mapping[str, Any]) -> str:
     return f"{tool.spec.name} {msgspec.json.encode(arguments, order='deterministic').decode()}"
+
+
+def _digest(arguments: Mapping[str, Any]) -> str:
+    """Tells one change from every other, without keeping what is in it."""
+    return hashlib.sha256(msgspec.json.encode(arguments, order="deterministic")).hexdigest()[:24]
 
 
 def _listed(paths: tuple[Path, ...]) -> str:

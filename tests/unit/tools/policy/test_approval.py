@@ -301,3 +301,11 @@ def test_the_summary_says_exactly_what_will_happen() -> None:
     assert decision.summary == f"write_file {CWD}/a\nnew content, 2 lines, 8 bytes:\none\ntwo\\x1b"
     decision = policy().judge(TOOLS["edit_file"], {"path": "a", "old_text": "x\ny", "new_text": "z"}, CWD)
     assert decision.summary == f"edit_file {CWD}/a\n-x\n-y\n+z"
+
+
+def test_an_answer_for_a_change_of_a_file_covers_exactly_that_change() -> None:
+    one, same, other = (
+        policy().judge(TOOLS["write_file"], {"path": "a.py", "content": content}, CWD) for content in ("x", "x", "y")
+    )
+    assert one.shape == same.shape
+    assert one.shape != other.shape
