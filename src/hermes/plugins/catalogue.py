@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from hermes.settings import Home, atomic
 
 State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
 
+BUNDLED = Path(__file__).parent / "bundled"
 _MOST_FILES = 5000
 _MOST_BYTES = 64 * 1024 * 1024
 _UNCHANGED = "Nothing was changed."
@@ -42,21 +42,22 @@ class _Pins(msgspec.Struct):
 
 
 class Catalogue:
-    """Finds plugins in the home and in `bundled` folders; what the user put into the home goes first."""
+    """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
+    `hermes.plugins`). What the user put into the home goes first."""
 
-    def __init__(self, home: Home, bundled: Sequence[Path] = ()) -> None:
+    def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
         self._home = home
-        self._places = (home.plugins, *bundled)
+        self._places = (home.plugins, bundled)
         self._file = home.root / "plugins.json"
 
     def every(self) -> list[Plugin]:
         """All plugins, by name. Looking runs nothing of them."""
         pins = self._pins().enabled
         found: dict[str, Plugin] = {}
-        for place in self._places:
-            for folder in sorted(place.iterdir()) if place.is_dir() else ():
-                if (folder / "dashboard").is_dir() and folder.name not in found:
-                    found[folder.name] = _look(folder, pins)
+        folders = [folder for place in self._places if place.is_dir() for folder in sorted(place.iterdir())]
+        for folder in (*folders, *_of_packages()):
+            if (folder / "dashboard").is_dir() and folder.name not in found:
+                found[folder.name] = _look(folder, pins)
         return [found[name] for name in sorted(found)]
 
     def find(self, name: str) -> Plugin:
@@ -101,6 +102,19 @@ class Catalogue:
                 pins.enabled[name] = pin
             atomic.replace(target, msgspec.json.encode(pins).decode(), mode=0o600)
         return had is not None
+
+
+def _of_packages() -> list[Path]:
+    """Folders of installed packages that say they are plugins. They are found without being imported."""
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    found: list[Path] = []
+    for entry in entry_points(group="hermes.plugins"):
+        top = entry.module.partition(".")[0]
+        spec = find_spec(top)
+        found += [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    return found
 
 
 def _look(folder: Path, pins: dict[str, _Pin]) -> Plugin:

@@ -89,10 +89,24 @@ def test_the_user_s_own_goes_before_a_bundled_one(home: Home, tmp_path: Path) ->
     _make(bundled, "one")
     _make(bundled, "two")
     mine = _make(home, "one")
-    found = {plugin.name: plugin.folder for plugin in Catalogue(home, [bundled.plugins]).every()}
+    found = {plugin.name: plugin.folder for plugin in Catalogue(home, bundled.plugins).every()}
     assert found == {"one": mine, "two": bundled.plugins / "two"}
 
 
 def test_one_that_is_not_there_is_said_so(home: Home) -> None:
     with pytest.raises(UsageError, match="no plugin 'x'"):
         Catalogue(home).enable("x")
+
+
+def test_a_package_may_bring_one_and_is_not_imported(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    (site / "brought" / "dashboard").mkdir(parents=True)
+    (site / "brought" / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (site / "brought" / "dashboard" / "manifest.json").write_text('{"name": "brought"}')
+    (site / "brought-1.0.dist-info").mkdir()
+    (site / "brought-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+    (site / "brought-1.0.dist-info" / "entry_points.txt").write_text("[hermes.plugins]\nbrought = brought\n")
+    monkeypatch.syspath_prepend(str(site))
+    assert Catalogue(home).find("brought").state == "off"

@@ -104,7 +104,7 @@ def put_together(app: App, secrets: Secrets, place: Place) -> Served:
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
-    plugins = Plugins(Catalogue(app.home, bundled_plugins()), table)
+    plugins = Plugins(Catalogue(app.home), table)
     endpoints = _endpoints(board, plugins)
     for endpoint in endpoints:
         table.add(endpoint.rule())
@@ -151,12 +151,6 @@ async def _run(server: _Server, listener: socket.socket, board: Dashboard, stop:
         board.hub.stop()  # feeds have no end of their own
         server.should_exit = True
         await serving
-
-
-def bundled_plugins() -> tuple[Path, ...]:
-    """Plugins that come with Hermes."""
-    place = importlib.resources.files("hermes.surfaces.dashboard") / "bundled"
-    return (place,) if isinstance(place, Path) and place.is_dir() else ()
 
 
 def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
