@@ -135,7 +135,11 @@ def test_the_same_name_twice_is_refused() -> None:
         unpacked(tarred((tarfile.TarInfo("SKILL.md"), SKILL), (tarfile.TarInfo("skill.md"), b"other")))
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 not really", b"just text", zipped(("a", b"x"))[:-20]])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"PK\x03\x04 not really", b"just text", zipped(("a", b"x"))[:-20]],
+    ids=["empty", "no zip", "text", "cut off"],
+)
 def test_what_is_no_archive_is_said(data: bytes) -> None:
     with pytest.raises(LearningError):
         unpacked(data)
