@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import shutil
 import signal
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -67,6 +69,9 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
         assert (await client.get(f"{url}/api/auth", headers=headers)).status_code == 200  # good beyond a restart
         await hermes.run("dashboard", "--sign-out")
         assert (await client.get(f"{url}/api/auth", headers=headers)).status_code == 401
+        left = msgspec.json.decode(running.read_bytes())["token"]  # local publishers are let in again
+        answer = await client.get(f"{url}/api/auth", headers={"Authorization": f"Bearer {left}"})
+        assert (answer.status_code, "'observe'" in answer.text) == (403, True)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +111,27 @@ async def test_plugins_are_listed_enabled_and_disabled(tmp_path: Path) -> None:
     assert (row["name"], row["state"]) == ("mine", "changed")
     assert "is disabled" in (await hermes.run("plugins", "disable", "mine")).out
     assert (await hermes.run("plugins", "enable", "yours")).code == 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+async def test_with_a_certificate_it_speaks_tls_and_its_cookie_is_for_that_alone(tmp_path: Path) -> None:
+    make = await asyncio.create_subprocess_exec(
+        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=hermes.example",
+        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem",
+        stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert await make.wait() == 0
+    hermes = InstalledHermes(tmp_path)
+    for key, name in (("tls_cert", "cert.pem"), ("tls_key", "key.pem")):
+        assert (await hermes.run("config", "set", f"dashboard.{key}", str(tmp_path / name))).code == 0
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    async with _running(hermes) as (_, url, link):
+        assert url.startswith("https://127.0.0.1:")
+        async with httpx2.AsyncClient(trust_env=False, timeout=_PATIENCE, verify=trusted) as client:
+            answer = await client.get(link)
+            assert answer.headers["set-cookie"].startswith("__Host-hermes=")
+            assert "secure" in answer.headers["set-cookie"].lower()
+            assert "strict-transport-security" in answer.headers
+            assert (await client.get(f"{url}/api/auth")).json()["by"] == "cookie"
+            again = await hermes.run("dashboard", "--link")
+            assert (await client.get(again.out.strip())).status_code == 200

@@ -3,13 +3,14 @@
 import asyncio
 import base64
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.integration.dashboard.house import House, frames, is_type, opened
+from tests.integration.dashboard.house import PATIENCE, House, frames, is_type, opened
 
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.learning import open_learning
@@ -211,3 +212,38 @@ async def test_what_was_learned_is_shown_decided_and_taken_back(house: House) ->
     assert (await house.call("GET", f"/api/skills/{name}"))["text"]
     after = (await house.call("PATCH", f"/api/skills/{name}", {"enabled": False}))["skills"]
     assert [one["enabled"] for one in after if one["name"] == name] == [False]
+
+
+async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_path: Path) -> None:
+    """The terminal asks, in a process of its own; the page answers."""
+    write = ServedCall(name="write_file", arguments=msgspec.json.encode({"path": "b.txt", "content": "y"}).decode())
+    async with ModelServer(Served(calls=(write,)), "Done.") as model, opened(tmp_path) as house:
+        code = (
+            "import asyncio, sys\n"
+            "from pathlib import Path\n"
+            "from hermes.app import build\n"
+            "from hermes.app.agent import Agent\n"
+            "from hermes.settings import Home, Secrets, Settings\n"
+            "async def main(home, session, url):\n"
+            "    with build(Settings(), Home(Path(home))) as app:\n"
+            "        agent = Agent(app, Secrets({}, {'OPENAI_BASE_URL': url, 'OPENAI_API_KEY': 'sk-test-00000000'}))\n"
+            "        with agent.desk.attached('terminal'):\n"
+            "            await agent.service.submit(session, 'write it')\n"
+            "            await agent.service.idle(session)\n"
+            "        await agent.close()\n"
+            "asyncio.run(main(*sys.argv[1:]))\n"
+        )
+        session = await _begin(house, tmp_path)
+        async with house.socket(f"/api/sessions/{session}/feed", scope="observe") as socket:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", code, str(house.app.home.root), session, model.url
+            )
+            asked = (await frames(socket, is_type("agent.approval.requested")))[-1]
+            (waiting,) = (await house.call("GET", "/api/approvals"))["waiting"]
+            assert waiting["call_id"] == asked["call_id"]
+            path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
+            assert await house.call("POST", path, {"answer": "once"}, scope="approve") == {"counted": True}
+            ended = (await frames(socket, is_type("agent.turn.ended")))[-1]
+            assert ended["reason"] == "done"
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+        assert (tmp_path / "b.txt").read_text() == "y"

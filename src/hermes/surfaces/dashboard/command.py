@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 from pathlib import Path
@@ -14,9 +13,9 @@ from hermes.app import build
 from hermes.errors import HermesError, UsageError
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES
-from hermes.surfaces.dashboard.running import Running
+from hermes.surfaces.dashboard.running import Running, announce, running_dashboard
 
 _EXAMPLES = """\
 examples:
@@ -51,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     keys = Keyring(home, build(load(home=home), home).clock.now)
     if args.sign_out:
         keys.renew()
+        if (running := running_dashboard(home)) is not None:
+            announce(home, keys, running.url, running.pid)
         print("All tokens and sign-ins are void, also those of a dashboard that runs.")
         return 0
     if args.print_token:
@@ -61,16 +62,6 @@ def run(args: argparse.Namespace) -> int:
     if running is not None:
         return _print_link(running, keys, load(home=home), again=not args.link)
     return _serve(_chosen(load(home=home), args), home, open_it=not args.no_open)
-
-
-def running_dashboard(home: Home) -> Running | None:
-    """The dashboard of this home that runs, as its file says; None when its process is gone."""
-    try:
-        found = msgspec.json.decode((folder(home) / "running.json").read_bytes(), type=Running)
-        os.kill(found.pid, 0)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return found
 
 
 def _print_token(keys: Keyring, args: argparse.Namespace) -> int:

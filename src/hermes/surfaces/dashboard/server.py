@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import FileResponse, Response
@@ -19,13 +18,13 @@ from starlette.types import ASGIApp
 from hermes.app import App
 from hermes.errors import HermesError, SettingsError
 from hermes.plugins import Catalogue
-from hermes.settings import Secrets, atomic
+from hermes.settings import Secrets
 from hermes.surfaces.dashboard.api import Call, Endpoint, routes
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.access import AccessTable
 from hermes.surfaces.dashboard.gate.addresses import Addresses, is_loopback, is_wildcard
 from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
-from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocol_for
@@ -37,10 +36,9 @@ from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.state import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
-from hermes.surfaces.dashboard.running import Running
+from hermes.surfaces.dashboard.running import announce, withdraw
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
-_PUBLISHER = 365 * 24 * 3600.0  # seconds that the token of local publishers is good for
 _BACKLOG = 2048  # connections that wait to be accepted
 _PATIENCE = 5  # seconds for connections to end
 
@@ -124,9 +122,12 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         place = Place(scheme, settings.host, listener.getsockname()[1])
         served = put_together(app, secrets, place)
         server = _Server(_config(served, settings.tls_cert, settings.tls_key))
-        with _announced(served.board, place):
+        announce(app.home, served.board.doors.keys, place.url, os.getpid())
+        try:
             ready(served, first_visit(served.board))
             await _run(server, listener, served.board, stop)
+        finally:
+            withdraw(app.home)
     finally:
         listener.close()
 
@@ -250,20 +251,3 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
     listener.set_inheritable(False)
     return listener
-
-
-@contextlib.contextmanager
-def _announced(board: Dashboard, place: Place) -> Iterator[None]:
-    """Leaves the address, and a token that is good for publishing alone, where only this user can read it."""
-    home = board.app.home
-    path = folder(home) / "running.json"
-    home.ensure(folder(home))
-    token = board.doors.keys.mint("token", ("publish",), seconds=_PUBLISHER)
-    pub = place.url.replace("http", "ws", 1) + "/api/pub"
-    atomic.replace(path, msgspec.json.encode(Running(place.url, pub, token, os.getpid())).decode(), mode=0o600)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            if msgspec.json.decode(path.read_bytes(), type=Running).pid == os.getpid():
-                path.unlink()
