@@ -247,3 +247,20 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_
             assert ended["reason"] == "done"
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
         assert (tmp_path / "b.txt").read_text() == "y"
+
+
+async def test_a_session_is_given_to_another_model(tmp_path: Path) -> None:
+    async with ModelServer("One.", "Two.", "Three.", models=("fake-1", "other-1")) as model:
+        secrets = Secrets({}, {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-test-0000000000000000"})
+        async with opened(tmp_path, secrets=secrets) as house:
+            first = await _begin(house, tmp_path, text="a")
+            await _ended(house, first)
+            second = await _begin(house, tmp_path)
+            said = {"text": "b", "model": "other-1"}
+            cursor = await house.call("POST", f"/api/sessions/{second}/messages", said, scope="chat")
+            await _ended(house, second, cursor["seq"])
+            cursor = await house.call("POST", f"/api/sessions/{first}/messages", {"text": "c"}, scope="chat")
+            await _ended(house, first, cursor["seq"])
+            names = {choice["name"] for choice in (await house.call("GET", "/api/models"))["choices"]}
+        assert [msgspec.json.decode(post.body)["model"] for post in model.posts] == ["fake-1", "other-1", "fake-1"]
+        assert any(name.endswith(":other-1") for name in names)
