@@ -37,8 +37,8 @@ async def test_a_server_is_added_listed_tested_and_removed(tmp_path: Path) -> No
     assert "# I like it plain" in written
     assert 'FAKE_TOKEN: "${FAKE_TOKEN}"' in written
     (listed,) = json.loads((await hermes.run("mcp", "list", "--json")).out)["servers"]
-    assert (listed["name"], listed["state"], listed["tools"]) == ("fake", "idle", 27)
-    assert "27 tools" in (await hermes.run("mcp")).out
+    assert (listed["name"], listed["state"], listed["tools"]) == ("fake", "idle", 28)
+    assert "28 tools" in (await hermes.run("mcp")).out
     (tested,) = json.loads((await hermes.run("mcp", "test", "--json", FAKE_TOKEN=TOKEN)).out)["servers"]
     assert tested["ok"]
     assert {"name": "mcp.fake.echo", "description": "Says it again.", "changed": False} in tested["tools"]

@@ -1,11 +1,14 @@
 """The policy where real files matter: links, repositories, diffs, the terminal's folder."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hermes.core.ports import ToolContext
-from hermes.tools import default_tools
+from hermes.tools import Needs, all_tools, default_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.tool import tool
 
 
 def make(tmp_path: Path) -> tuple[Path, ApprovalPolicy]:
@@ -70,3 +73,35 @@ async def test_a_command_is_judged_where_it_will_run(tmp_path: Path) -> None:
     assert policy.judge(terminal, {"command": "cat config"}, project).verdict == "ask"
     await terminal.run({"command": "cd .."}, context)
     assert policy.judge(terminal, {"command": "rm -rf ."}, project).verdict == "forbid"
+
+
+def test_a_patch_is_shown_as_what_it_does(tmp_path: Path) -> None:
+    project = tmp_path.resolve()
+    tools = all_tools(Needs(outputs=project / "o", environment={}, hermes_home=project / "h"))
+    (project / "a.txt").write_text("one\ntwo\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** End Patch"
+    policy = ApprovalPolicy("ask", Circumstances(project / "h", project))
+    decision = policy.judge(tools["apply_patch"], {"patch": patch}, project)
+    assert decision.verdict == "ask"
+    assert "Edited a.txt:" in decision.summary
+    assert "-two\n+three" in decision.summary
+
+
+def test_what_a_tool_says_a_call_is_about_is_shown_and_bound(tmp_path: Path) -> None:
+    project = tmp_path.resolve()
+    pages = ["the button Delete on https://a.example"]
+
+    def about(owner: object, arguments: Mapping[str, Any]) -> str:
+        return pages[-1]
+
+    @tool("press", effect="other", about=about)
+    def press(ref: str) -> str:
+        """Presses something."""
+        return ref
+
+    policy = ApprovalPolicy("ask", Circumstances(project / "h", project))
+    before = policy.judge(press, {"ref": "e1"}, project)
+    assert "the button Delete on https://a.example" in before.summary
+    assert not before.memorable
+    pages.append("the button Pay on https://b.example")
+    assert policy.judge(press, {"ref": "e1"}, project).binding != before.binding

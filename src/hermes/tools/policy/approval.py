@@ -23,7 +23,7 @@ from hermes.tools.policy.places import Site
 from hermes.tools.policy.rulefile import NAME, RuleFile
 from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
 from hermes.tools.policy.spoofs import spoof
-from hermes.tools.policy.summary import call_summary, change_summary, command_summary, reading_summary
+from hermes.tools.policy.summary import call_summary, change_summary, command_summary, description, reading_summary
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class ApprovalPolicy:
             verdict: Literal["forbid", "ask"] = "forbid" if by_tool[0] == "forbid" else "ask"
             decision = Decision(
                 verdict,
-                change_summary(tool, arguments, paths),
+                change_summary(tool, arguments, paths, cwd),
                 _BY_USER,
                 memorable=not self._guard.delicate(paths, cwd),
             )
@@ -204,7 +204,9 @@ class ApprovalPolicy:
         """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=paths)
-        judged = Judged(tool.spec.name, arguments, str(cwd), "workspace", paths)
+        described = description(tool, arguments)
+        seen = {**arguments, "described": described} if described else arguments
+        judged = Judged(tool.spec.name, seen, str(cwd), "workspace", paths)
         return msgspec.structs.replace(decision, binding=binding(judged, self._about.environment), targets=paths)
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
@@ -234,7 +236,7 @@ class ApprovalPolicy:
         # Of a file outside only the same change again is the same thing; of one that carries policy nothing is.
         return Decision(
             "ask",
-            change_summary(tool, arguments, paths),
+            change_summary(tool, arguments, paths, cwd),
             shown(reason or "it changes a file"),
             shape="" if reason else f"{tool.spec.name} {_listed(paths)} {_digest(arguments)}",
             memorable=bool(paths) and not self._guard.delicate(paths, cwd),
@@ -286,7 +288,7 @@ class ApprovalPolicy:
             call_summary(tool, arguments),
             reason,
             shape=_exactly(tool, arguments),
-            memorable="ref" not in arguments,  # it names something of one page, and something else on the next
+            memorable=not description(tool, arguments) and "ref" not in arguments,  # what that is changes with the page
         )
 
 

@@ -9,6 +9,7 @@ from hermes.errors import ToolFailed
 from hermes.tools.diff import edit_diff, text_diff
 from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import shown
+from hermes.tools.patch import plan_patch
 
 _COMPARED = 400_000
 _SHOWN = 20_000
@@ -22,7 +23,14 @@ def command_summary(command: str, folder: Path) -> str:
 def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """A call with its arguments."""
     listed = "\n".join(f"  {name}: {value!s:.2000}" for name, value in arguments.items())
-    return shown(f"{tool.spec.name}\n{listed}")
+    described = description(tool, arguments)
+    return shown(f"{tool.spec.name}{f': {described}' if described else ''}\n{listed}")
+
+
+def description(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """What a tool itself says a call is about, such as an element of a page; empty when it says nothing."""
+    describe = getattr(tool, "describe", None)
+    return str(describe(arguments)) if callable(describe) else ""
 
 
 def reading_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
@@ -30,10 +38,13 @@ def reading_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
     return shown(f"{tool.spec.name}: {_places(paths)}")
 
 
-def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...]) -> str:
+def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path) -> str:
     """The file and what would become of it."""
     if not paths:
         return call_summary(tool, arguments)
+    patch = arguments.get("patch")
+    if isinstance(patch, str):
+        return shown(f"{tool.spec.name}\n{_patched(patch, cwd)[:_SHOWN]}")
     before = _text(paths[-1])
     content, old, new = (arguments.get(name) for name in ("content", "old_text", "new_text"))
     if isinstance(content, str):
@@ -48,6 +59,13 @@ def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, 
 def _places(paths: tuple[Path, ...]) -> str:
     """A path, and where it leads if it is a link."""
     return " -> ".join(str(path) for path in paths)
+
+
+def _patched(patch: str, cwd: Path) -> str:
+    try:
+        return plan_patch(patch, cwd).report
+    except ToolFailed as error:
+        return f"(as the files are now, this would fail: {error.message})\n{patch}"
 
 
 def _new_content(before: str | None, content: str) -> str:
