@@ -183,3 +183,13 @@ def test_the_sandbox_is_told_and_what_would_be_better(tmp_path: Path) -> None:
         assert without["status"] == "warn"
         assert "bubblewrap is not installed." in without["message"]
         assert "Install bubblewrap" in without["to_do"]
+
+
+@pytest.mark.parametrize(("key", "status"), [("sk-test-0000000000000000", "ok"), ("", "warn")])
+def test_the_model_that_answers_is_named_and_whether_it_can_be_asked(tmp_path: Path, key: str, status: str) -> None:
+    (tmp_path / "config.yaml").write_text("model:\n  provider: anthropic\n")
+    found = json.loads(doctor(tmp_path, "--json", ANTHROPIC_API_KEY=key).stdout)["findings"]
+    (model,) = [one for one in found if one["check"] == "model"]
+    assert model["status"] == status
+    assert "anthropic claude" in model["message"]
+    assert key == "" or key not in model["message"]

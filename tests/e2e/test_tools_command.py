@@ -36,3 +36,7 @@ def test_settings_and_surface_decide_what_is_offered(tmp_path: Path) -> None:
 def test_listing_tools_opens_no_log(tmp_path: Path) -> None:
     hermes(tmp_path / "home", "tools")
     assert not (tmp_path / "home" / "state.db").exists()
+
+
+def test_tools_of_the_agent_itself_are_listed(tmp_path: Path) -> None:
+    assert "delegate" in offered(tmp_path / "home")

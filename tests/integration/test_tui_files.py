@@ -101,3 +101,10 @@ def test_the_path_of_a_picture_becomes_the_picture(tmp_path: Path) -> None:
         assert mark == "[picture shot one.png]"
         assert [image.source for image in pastes.pictures(f"look: {mark}")] == [str(picture)]
         assert pastes.pictures("look") == ()
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    attached = attach('@nope.py, @a.py. @"no such" @someone me@example.org', tmp_path)
+    words = "here; your words are sent as they are."
+    assert attached.left == (f"There is no nope.py {words}", f"There is no no such {words}")

@@ -188,13 +188,13 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     elif answer.ended != "done":
         say(_sentence(answer), again)
     elif answer.denied:
-        calls = "\n".join(f"- {one_line(call)}" for call in answer.denied)
+        calls = _listed(answer.denied)
         say(
             f"Not done, because nobody could be asked:\n{calls}",
             f"Allow edits with --approvals auto-edit, everything with --approvals full. {again}",
         )
     elif answer.declined:
-        calls = "\n".join(f"- {one_line(call)}" for call in answer.declined)
+        calls = _listed(answer.declined)
         say(f"Not done, because it was not allowed:\n{calls}", again, alarming=False)
     return answer.code
 
@@ -204,3 +204,14 @@ def _sentence(answer: Answer) -> str:
     head = words.get(str(answer.ended), "It failed")
     detail = "" if answer.ended == "refused" and answer.detail == answer.text else answer.detail
     return f"{head}: {detail}" if detail else f"{head}."
+
+
+def _listed(calls: list[str]) -> str:
+    """What was not done, each on a line: which file or command, without what would have become of it."""
+    return "\n".join(f"- {heading_of(call)}" for call in calls)
+
+
+def heading_of(summary: str) -> str:
+    """The first line, with the next if that is only announced."""
+    first, _, rest = summary.partition("\n")
+    return one_line(f"{first} {rest.partition(chr(10))[0]}" if first.endswith(":") else first)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.approval import ASKED, Given, Questions, label_for, lines_of
+from hermes.surfaces.terminal.approval import ASKED, Given, Questions, again, label_for, lines_of, wants_all
 from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
@@ -91,19 +91,19 @@ class AskScreen:
         print(text, file=sys.stderr, flush=True)
 
     def _set_status(self, text: str) -> None:
-        """One line that the next output replaces."""
+        """One line that the next output replaces; with room for the ^C that a terminal shows behind it."""
         if not self.tells or not self._style.enabled or text == self._status:
             return
         erase = "\r\x1b[K" if self._status else ""
-        shown = self._style.dim(cut(text, terminal_width(sys.stderr) - 1))
+        shown = self._style.dim(cut(text, terminal_width(sys.stderr) - 3))
         sys.stderr.write(erase + shown)
         sys.stderr.flush()
         self._status = text
 
-    def _put(self, request: Mapping[str, Any] | None) -> None:
+    def _put(self, request: Mapping[str, Any] | None, *, whole: bool = False) -> None:
         if request is None:
             return
-        for line in lines_of(request, self._style, terminal_width(sys.stderr)):
+        for line in lines_of(request, self._style, terminal_width(sys.stderr), whole=whole):
             self._line(line)
         self._ask_again()
 
@@ -115,9 +115,13 @@ class AskScreen:
 
     async def _answer(self, lines: Lines) -> None:
         while (line := await lines.read()) is not None:
-            if self._questions.current is None:
+            request = self._questions.current
+            if request is None:
                 continue
-            if not await self._questions.take(line, self._give):
+            if wants_all(request, line):
+                self._put(request, whole=True)
+            elif not await self._questions.take(line, self._give):
+                print(again(request), file=sys.stderr)
                 self._ask_again()
         while (request := self._questions.current) is not None:  # nobody can answer any more
             asks = request["type"] == "agent.question.asked"

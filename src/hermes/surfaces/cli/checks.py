@@ -235,6 +235,12 @@ def sandbox(site: Site) -> list[Finding]:
     return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
 
 
+def model(site: Site) -> list[Finding]:
+    from hermes.surfaces.cli.model_check import findings  # the doctor also works where models can't be loaded
+
+    return findings(site)
+
+
 def codex_engine(site: Site) -> list[Finding]:
     from hermes.surfaces.cli.codex_check import findings  # only when codex is used is there something to load
 
@@ -253,5 +259,6 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     state_file,
     damaged_files,
     sandbox,
+    model,
     codex_engine,
 )

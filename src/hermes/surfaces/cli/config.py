@@ -22,7 +22,9 @@ from hermes.settings.origins import (
 )
 from hermes.settings.secrets import is_secret_value, is_secret_variable, mask, variable_for
 from hermes.surfaces.cli.parser import add_action
-from hermes.surfaces.terminal.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style
+from hermes.surfaces.terminal.message import in_sentences
+from hermes.surfaces.terminal.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style, terminal_width
+from hermes.surfaces.terminal.text import cut
 
 _SECRET_BYTES = 64 * 1024
 _EXAMPLES = """\
@@ -91,7 +93,9 @@ def _show(*, as_json: bool) -> int:
         return 0
     style = stdout_style()
     print(style.bold("Settings"), style.dim(str(home.config)))
-    lines = columns([(entry.key.name, _shown(entry.value), entry.origin) for entry in found])
+    names, origins = (max(map(len, kind)) for kind in zip(*((one.key.name, one.origin) for one in found), strict=True))
+    room = max(20, terminal_width() - names - origins - 6) if sys.stdout.isatty() else sys.maxsize
+    lines = columns([(entry.key.name, cut(_shown(entry.value), room), entry.origin) for entry in found])
     for line, entry in zip(lines, found, strict=True):
         print(style.dim(line) if entry.origin == "default" else line)
     print()
@@ -172,7 +176,7 @@ def _check() -> int:
         try:
             problems += [problem.render(name) for problem in find()]
         except HermesError as error:
-            problems.append(f"{error.message} {error.hint}")
+            problems.append(in_sentences(error))
     warnings = [problem.render("") for problem in variable_warnings(environ)]
     for mark, lines in ((FAIL, problems), (WARN, warnings)):
         for line in lines:

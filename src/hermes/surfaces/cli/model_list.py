@@ -10,8 +10,10 @@ from hermes.providers.catalogue import ModelFacts, all_models
 from hermes.providers.routes import EMBEDDED, Route, first_route, route_facts, route_to
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table
+from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table, width
 from hermes.surfaces.terminal.weights import models_folder
+
+_MODEL = 28  # cells of a model's name
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,11 @@ def models_of(provider: str, settings: Settings, secrets: Secrets) -> list[Liste
     ]
 
 
+def current_model(settings: Settings, secrets: Secrets) -> Listed:
+    """The model that answers now."""
+    return _line(first_route(settings, secrets), secrets, is_current=True)
+
+
 def print_current(*, as_json: bool) -> int:
     """The model that answers now."""
     home = find_home()
@@ -117,17 +124,25 @@ def lines_of(listed: list[Listed], screen: Screen) -> list[str]:
             lines.append(cut(f"{'*' if one.current else ' '} {one.provider}  {one.ready}", screen.columns))
             lines.append(cut(f"    {one.model or '-'}".rstrip(), screen.columns))
         return lines
-    rows = [("", "PROVIDER", "", "MODEL", "WINDOW", "$/M IN", "OUT")]
-    rows += [
-        ("*" if one.current else "", one.provider, one.ready, cut(one.model or "-", 28), *_numbers(one))
-        for one in listed
-    ]
-    lines = [cut(line, screen.columns) for line in table(rows, right=(4, 5, 6))]
+    lines = _table(listed, _MODEL)
+    excess = max(map(width, lines)) - screen.columns
+    if excess > 0:
+        lines = [cut(line, screen.columns) for line in _table(listed, max(_MODEL - excess, 12))]
     painted = [screen.style.bold(lines[0])]
     for one, line in zip(listed, lines[1:], strict=True):
         dim = one.key and not one.key_set and not one.current
         painted.append(screen.style.green(line) if one.current else screen.style.dim(line) if dim else line)
     return painted
+
+
+def _table(listed: list[Listed], room: int) -> list[str]:
+    """The rows, with that many cells for a model's name."""
+    rows = [("", "PROVIDER", "", "MODEL", "WINDOW", "$/M IN", "OUT")]
+    rows += [
+        ("*" if one.current else "", one.provider, one.ready, cut(one.model or "-", room), *_numbers(one))
+        for one in listed
+    ]
+    return table(rows, right=(4, 5, 6))
 
 
 def choose() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.app import build
+from hermes.app import App, build
 from hermes.core.ports import Tool
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.terminal.text import Screen, cut, one_line, pad, stdout_screen, wrap
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
     home = find_home()
     with build(load(home=home), home) as app:
-        needs = needs_of(app, load_secrets(home=home), surface=args.surface)
+        needs = needs_of(app, load_secrets(home=home), surface=args.surface, extra=_of_the_agent(app))
         tools = all_tools(needs)
         rows = listed(tools, needs.choice)
         unknown = needs.choice.unknown(tools)
@@ -62,6 +62,16 @@ def run(args: argparse.Namespace) -> int:
     for line in lines_of(rows, unknown, stdout_screen()):
         print(line)
     return 0
+
+
+def _of_the_agent(app: App) -> tuple[Tool, ...]:
+    """Tools that are made of the agent itself, and those that MCP servers offered last."""
+    from hermes.app.agent import Agent
+    from hermes.app.delegation import Delegation
+
+    agent = Agent(app, load_secrets(home=app.home))
+    servers = agent.toolbox.servers
+    return Delegation(app, lambda: agent.service).delegate, *(servers.tools().values() if servers else ())
 
 
 def listed(tools: Mapping[str, Tool], choice: Choice) -> list[Listed]:

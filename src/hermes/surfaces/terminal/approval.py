@@ -2,16 +2,17 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
 
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
-CHOICES = "Allow? y (once), s (this session), a (always exactly this), n (no)"
-AGAIN = "Please answer y, s, a or n; after n you may tell the model why."
+_CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view all of it"}
 
 ASKED = frozenset(
     ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")
@@ -36,6 +37,9 @@ _REACHES = {
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
 }
 _MOST_LINES = 40
+_NAMED = 5  # files of a patch
+_KEPT = 20_000  # characters from which on a summary may not be all
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b/)?)\s*(\S.*?)\s*$", re.MULTILINE)
 _PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
 
 
@@ -98,17 +102,18 @@ class Questions:
             self._show(self._open[self._shown])
 
 
-def lines_of(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
-    """What will happen, whole; only a summary longer than a screen or two is cut, and says so."""
+def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False) -> list[str]:
+    """What will happen; only a summary longer than a screen or two is cut, and says so."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
-    heading = style.yellow(f"Hermes wants to use {clean(request['name'])}:")
-    text = clean(request.get("summary") or request["arguments"])
-    paint = _diff_paint(style, on="@@ " in text)
+    heading = style.yellow(f"Hermes wants to use {clean(request['name'])}{_files(request)}:")
+    text = _told(request, whole=whole)
+    paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
     summary = [(line, row) for line in text.split("\n") for row in wrap(line, max(columns - 2, 20))]
-    shown = [f"  {paint(line, row)}" for line, row in summary[:_MOST_LINES]]
-    if len(summary) > _MOST_LINES:
-        shown.append(style.dim(f"  ... {len(summary) - _MOST_LINES} more lines; all of it is in the session"))
+    most = len(summary) if whole else _MOST_LINES
+    shown = [f"  {paint(line, row)}" for line, row in summary[:most]]
+    if len(summary) > most:
+        shown.append(style.dim(f"  ... {count(len(summary) - most, 'more line')}; v shows all of it"))
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
     return [heading, *shown, *(style.dim(f"  {line}") for text in remarks for line in wrap(clean(text), columns - 2))]
@@ -117,27 +122,88 @@ def lines_of(request: Mapping[str, Any], style: Style, columns: int) -> list[str
 def label_for(request: Mapping[str, Any], columns: int) -> str:
     """What stands before the answer."""
     if request["type"] == "agent.question.asked":
-        return "Your answer"
-    return CHOICES if columns >= 72 else "Allow? y/s/a/n"
+        return "A number or your own words" if request.get("options") else "Your answer"
+    keys = _keys(request, columns)
+    full = f"Allow? {', '.join(f'{key} ({_CHOICES[key]})' for key in keys)}"
+    return full if width(full) <= columns - 4 else f"Allow? {'/'.join(keys)}"
 
 
 def again(request: Mapping[str, Any]) -> str:
     """What to say to a line that was no answer."""
-    return "Please type an answer." if request["type"] == "agent.question.asked" else AGAIN
+    if request["type"] == "agent.question.asked":
+        options = request.get("options")
+        return f"Please type a number from 1 to {len(options)}, or your own words." if options else "Please answer."
+    keys = [key for key in _CHOICES if key != "v" and (key in "yn" or request.get("memorable", True))]
+    only = "" if request.get("memorable", True) else " It is asked each time."
+    return f"Please answer {', '.join(keys[:-1])} or n; after n you may tell the model why.{only}"
+
+
+def wants_all(request: Mapping[str, Any], line: str) -> bool:
+    """Whether a line asks to see all of what will happen."""
+    return request["type"] == "agent.approval.requested" and line.strip().lower() in {"v", "view"}
 
 
 def read_given(request: Mapping[str, Any], line: str) -> Given | None:
     """What a person typed; None for anything that is not clearly an answer."""
     text = line.strip()
     if request["type"] == "agent.question.asked":
-        options = request.get("options") or ()
-        chosen = options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
-        return Given(request["call_id"], None, chosen) if text else None
+        chosen = _chosen(request.get("options") or (), text)
+        return Given(request["call_id"], None, chosen) if chosen else None
     word = _WORDS.get(text.lower())
+    if word in {"session", "always"} and not request.get("memorable", True):
+        return None
     if word is not None:
         return Given(request["call_id"], word)
     found = _NO_BECAUSE.fullmatch(text)
     return Given(request["call_id"], "deny", found[1]) if found else None
+
+
+def _chosen(options: Sequence[str], text: str) -> str:
+    """The option of that number, or the words; nothing for a number that no option has."""
+    if not options or not text.isdecimal() or text in options:
+        return text
+    return options[int(text) - 1] if 1 <= int(text) <= len(options) else ""
+
+
+def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
+    """The answers that count."""
+    rows = sum(1 for _ in wrap(_told(request), max(columns - 3, 20)))
+    is_cut = rows > _MOST_LINES or _told(request) != _told(request, whole=True)
+    kept = {"y": True, "s": request.get("memorable", True), "a": request.get("memorable", True), "n": True, "v": is_cut}
+    return [key for key in _CHOICES if kept[key]]
+
+
+def _told(request: Mapping[str, Any], *, whole: bool = False) -> str:
+    """What will happen, as the policy put it; a patch as it is if that put it no better."""
+    summary = request.get("summary") or request["arguments"]
+    patch = _patch(request)
+    if patch and "@@ -" not in summary:
+        summary = patch
+    if whole and len(summary) >= _KEPT:
+        summary = f"{summary}\n\nAll of what was asked for:\n{_longest(request)}"
+    return clean(summary)
+
+
+def _patch(request: Mapping[str, Any]) -> str:
+    return str(_arguments(request).get("patch", "")) if request["name"] == "apply_patch" else ""
+
+
+def _files(request: Mapping[str, Any]) -> str:
+    """The files of a patch."""
+    names = list(dict.fromkeys(_PATCHED.findall(_patch(request))))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f" on {', '.join(map(one_line, names[:_NAMED]))}{more}" if names else ""
+
+
+def _longest(request: Mapping[str, Any]) -> str:
+    return max((value for value in _arguments(request).values() if isinstance(value, str)), key=len, default="")
+
+
+def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return msgspec.json.decode(request["arguments"] or "{}", type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
 
 
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:

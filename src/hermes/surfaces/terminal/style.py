@@ -87,9 +87,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in " \n" else ascii(c)[1:-1] for c in text)
 
 
+_WIDEST = 40  # cells of a column: what is longer sticks out, and moves nothing but its own row
+
+
 def columns(rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2) -> list[str]:
     """Rows of plain text, aligned."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lengths = [[len(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = [max([size for size in sizes if size <= _WIDEST], default=0) for sizes in lengths]
     pad, space = " " * indent, " " * gap
     return [
         (pad + space.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in rows

@@ -8,7 +8,7 @@ import msgspec
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import cut, one_line, width
 
-_BULKY = {"content", "old_text", "new_text", "items"}  # arguments that say more than a line can show
+_BULKY = {"content", "old_text", "new_text", "items", "patch"}  # arguments that say more than a line can show
 
 
 class Marks(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
 _NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
+_FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # what is probably meant as one
 _BLOCK = re.compile(r"\n\n<attached path=\"[^\n]*\">\n.*?\n</attached>", re.DOTALL)
 _SECRET = re.compile(
     r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])", re.IGNORECASE
@@ -48,12 +49,23 @@ def attach(text: str, folder: Path) -> Attached:
         images += picture
         if not block and not picture:
             left.append(f"{name} is only named, its content is not sent: {_reason(path)}.")
+    left += [f"There is no {name} here; your words are sent as they are." for name in missing(text, folder)]
     return Attached(text + "".join(blocks), tuple(images), tuple(left))
 
 
 def typed_part(text: str) -> str:
     """A message without what was attached to it: what the person typed."""
     return _BLOCK.sub("", text)
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """The names behind `@` that look like a file, and are none."""
+    found: list[str] = []
+    for quoted, bare in _NAMED.findall(text):
+        name = quoted or bare.rstrip(".,;:!?)]}'\"")
+        if (quoted or _FILE.search(name)) and not _names(f'@"{name}"', folder):
+            found.append(name)
+    return list(dict.fromkeys(found))
 
 
 def _names(text: str, folder: Path) -> list[str]:

@@ -16,9 +16,9 @@ from hermes.app.agent import Agent
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
 from hermes.schema.messages import Image
-from hermes.surfaces.terminal.approval import Given
+from hermes.surfaces.terminal.approval import Given, label_for, wants_all
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import not_saved
+from hermes.surfaces.terminal.message import in_sentences, not_saved
 from hermes.surfaces.terminal.question import Approvals, Question, nearest
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.tui.attachments import attach
@@ -219,7 +219,13 @@ class Chat:
 
     async def _take(self, typed: Typed) -> None:
         """A line is the answer to a question, a command, or a message."""
-        if self.view.questions.current is not None:
+        asked = self.view.questions.current
+        if asked is not None and wants_all(asked, typed.text):
+            self.view.show_all()
+        elif asked is not None and typed.text.startswith("/") and find_slash(typed.text[1:].partition(" ")[0]):
+            await self._command(typed.text[1:])
+            self.screen.ask(label_for(asked, self.screen.columns) if self.view.questions.current is asked else "")
+        elif asked is not None:
             if not await self.view.questions.take(typed.text, self._give):
                 self.view.ask_again()
         elif typed.text.startswith("/") and not typed.images:
@@ -252,7 +258,7 @@ class Chat:
             else:
                 await slash.run(self, rest.strip())
         except HermesError as error:
-            self.view.say(f"{error.message} {error.hint}".strip(), alarming=True)
+            self.view.say(in_sentences(error), alarming=True)
 
     async def _give(self, given: Given) -> bool:
         """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
@@ -329,7 +335,7 @@ class Chat:
 
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1
-        self.view.say(f"{not_saved(error)} {error.hint}".strip(), alarming=True)
+        self.view.say(in_sentences(error, not_saved(error)), alarming=True)
         self.screen.settle()
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:

@@ -10,6 +10,7 @@ from hermes.store.row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.attachments import typed_part
+from hermes.surfaces.tui.rows import painted
 from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.view import ChatView
 
@@ -58,8 +59,20 @@ def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
     messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
     for message in [message for message in messages if message.text][-2:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
-        lines = list(wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1))
-        shown = lines[-_LINES:] if len(lines) > _LINES else lines
-        for line in ([screen.marks.runs] if len(lines) > len(shown) else []) + shown:
-            screen.line(screen.style.dim(line))
+        is_drawn = isinstance(message, AssistantMessage) and screen.animates
+        plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
+        lines = _drawn(message.text, screen) if is_drawn else list(map(screen.style.dim, plain))
+        if len(lines) > _LINES:
+            screen.line(screen.style.dim(screen.marks.runs))
+        for line in lines[-_LINES:]:
+            screen.line(line)
     screen.line()
+
+
+def _drawn(text: str, screen: Screen) -> list[str]:
+    """An answer as it looked when it was written."""
+    from hermes.surfaces.tui.markdown.render import Markdown
+
+    markdown = Markdown(colours=screen.style.enabled, ascii_only=screen.marks.bar == "|")
+    rows = [*markdown.feed(text.strip(), screen.columns - 1), *markdown.end(screen.columns - 1)]
+    return [painted(row, enabled=screen.style.enabled) for row in rows]

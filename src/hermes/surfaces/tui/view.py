@@ -135,6 +135,14 @@ class ChatView:
             self.say(again(request))
             self._screen.ask(label_for(request, self._screen.columns))
 
+    def show_all(self) -> None:
+        """Shows the question again, with nothing of what will happen left out."""
+        request = self.questions.current
+        if request is not None:
+            for line in lines_of(request, self._screen.style, self._screen.columns - 1, whole=True):
+                self._screen.line(line)
+            self._screen.ask(label_for(request, self._screen.columns))
+
     def _show(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
             case "agent.message.user":

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hermes.surfaces.cli.answer import Answer
+from hermes.surfaces.cli.ask import heading_of
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:
@@ -90,3 +91,8 @@ def test_a_call_that_a_person_denied_is_not_success_either() -> None:
 
 def test_an_allowed_call_is_success() -> None:
     assert seen(event("approval.answered", call_id="c", answer="once", by="cli"), DONE).code == 0
+
+
+def test_what_was_not_done_is_named_without_its_diff() -> None:
+    assert heading_of("edit_file /w/a.py\n@@ -1 +1 @@\n-old\n+new") == "edit_file /w/a.py"
+    assert heading_of("Run in /w:\nmake all\nmake clean") == "Run in /w: make all"

@@ -8,7 +8,7 @@ def test_the_table_is_short_lines_without_doubles() -> None:
     names = [command.name for command in COMMANDS]
     assert len(names) == len(set(names))
     for command in COMMANDS:
-        assert command.module.startswith("hermes.surfaces.cli.")
+        assert command.module.startswith("hermes.surfaces.")
         assert not command.summary.endswith(".")
 
 

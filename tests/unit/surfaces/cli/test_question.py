@@ -70,7 +70,7 @@ def test_what_makes_no_sense_is_wrong_usage(arguments: list[str]) -> None:
     ("arguments", "meant"),
     [
         (["--json", "doctor"], "hermes doctor --json?"),
-        (["--cwd", "/tmp", "doctor"], "hermes doctor?"),
+        (["--cwd", "/x", "doctor"], "hermes doctor?"),
         (["--model", "x", "doctro"], "hermes doctor?"),
         (["--json", "sessions", "list"], "hermes sessions list --json?"),
     ],

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
-from hermes.surfaces.terminal.approval import Given, Questions, Word, lines_of, read_given
+from hermes.surfaces.terminal.approval import Given, Questions, Word, again, label_for, lines_of, read_given, wants_all
 from hermes.surfaces.terminal.style import Style
 
 PLAIN = Style(enabled=False)
@@ -59,7 +60,7 @@ def question(**fields: Any) -> dict[str, Any]:
     return {"type": "agent.question.asked", "call_id": "q", "text": "Which?", "options": ["red", "blue"], **fields}
 
 
-@pytest.mark.parametrize(("line", "text"), [("2", "blue"), ("3", "3"), (" green ", "green")])
+@pytest.mark.parametrize(("line", "text"), [("2", "blue"), (" green ", "green"), ("3 of them", "3 of them")])
 def test_a_question_is_answered_with_words_or_the_number_of_an_option(line: str, text: str) -> None:
     assert read_given(question(), line) == Given("q", None, text)
     assert read_given(question(), "  ") is None
@@ -129,3 +130,41 @@ async def test_the_end_of_the_turn_closes_every_question() -> None:
     questions.see({"type": "agent.turn.ended", "reason": "interrupted"})
     assert questions.current is None
     assert shown.calls == ["a", ""]
+
+
+@pytest.mark.parametrize("line", ["0", "3", "99"])
+def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
+    assert read_given(question(), line) is None
+    assert again(question()) == "Please type a number from 1 to 2, or your own words."
+    assert read_given(question(options=[]), line) == Given("q", None, line)
+
+
+def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
+    once = request(memorable=False)
+    assert label_for(once, 80) == "Allow? y (once), n (no)"
+    assert read_given(once, "y") == Given("c", "once")
+    assert read_given(once, "s") is None
+    assert read_given(once, "always") is None
+    assert again(once).startswith("Please answer y or n;")
+
+
+def test_all_of_a_long_summary_can_be_seen() -> None:
+    long = request(summary="\n".join(f"line {number}" for number in range(100)))
+    assert "v" in label_for(long, 100)
+    assert "v" not in label_for(request(), 100)
+    assert wants_all(long, " V ")
+    assert not wants_all(question(), "v")
+    assert lines_of(long, PLAIN, 80, whole=True)[-1] == "  line 99"
+
+
+PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** Add File: b.txt\n+hello\n*** End Patch"
+
+
+def test_a_patch_is_shown_as_one_with_its_files() -> None:
+    asked = request(name="apply_patch", arguments=msgspec.json.encode({"patch": PATCH}).decode(), summary="raw")
+    lines = lines_of(asked, Style(enabled=True), 80)
+    assert "apply_patch on src/a.py, b.txt:" in lines[0]
+    assert "  \x1b[31m-old\x1b[0m" in lines
+    assert "  \x1b[32m+hello\x1b[0m" in lines
+    better = asked | {"summary": "Edit src/a.py\n@@ -1 +1 @@\n-old\n+new"}
+    assert lines_of(better, PLAIN, 80)[1] == "  Edit src/a.py"

@@ -60,3 +60,7 @@ def test_long_text_is_broken_between_words_only_in_a_terminal() -> None:
     assert all(len(line) <= 80 for line in broken)
     assert all(line.startswith(" " * 10 + "word") for line in broken[1:])
     assert hanging(text, Terminal(tty=False), 10) == text
+
+
+def test_one_long_cell_does_not_widen_the_other_rows() -> None:
+    assert columns([("a", "x" * 300, "file"), ("b", "yy", "file")])[1] == "  b  yy  file"

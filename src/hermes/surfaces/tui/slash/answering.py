@@ -8,7 +8,7 @@ from hermes.surfaces.terminal.model_names import checked_name
 from hermes.surfaces.terminal.opening import choose_model
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.style import columns as aligned
-from hermes.surfaces.terminal.text import cut, money, one_line, table
+from hermes.surfaces.terminal.text import count, cut, money, one_line, table
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -37,8 +37,9 @@ async def cost(chat: "Chat", _: str) -> None:
     tokens = sum(row.input_tokens + row.output_tokens for row in rows)
     amount = money(sum(row.cost_usd for row in rows)) or "$0"
     unpriced = sum(row.unpriced_calls for row in rows)
-    rest = f", and {unpriced:,} calls whose price is not known" if unpriced else ""
-    chat.view.say(f"{sum(row.calls for row in rows):,} calls, {tokens:,} tokens, {amount}{rest}")
+    rest = f", and {count(unpriced, 'call')} whose price is not known" if unpriced else ""
+    calls = count(sum(row.calls for row in rows), "call")
+    chat.view.say(f"{calls}, {count(tokens, 'token')}, {amount}{rest}")
 
 
 async def status(chat: "Chat", _: str) -> None:
@@ -49,7 +50,7 @@ async def status(chat: "Chat", _: str) -> None:
     rows = [
         ("session", info.id),
         ("title", one_line(info.title)),
-        ("model", f"{now.provider} {now.name}"),
+        ("model", f"{now.provider} {now.name or foot.model.removeprefix(now.provider)}".rstrip()),
         ("engine", "codex" if chat.agent.engine == "codex" else ""),
         ("context", foot.filled()),
         ("cost", money(foot.cost)),
@@ -58,8 +59,8 @@ async def status(chat: "Chat", _: str) -> None:
         ("sandbox", foot.sandbox),
         ("policy", one_line(chat.agent.policy.warning)),
         ("mcp", _servers(chat)),
-        ("queued", f"{len(chat.view.queued)} messages" if chat.view.queued else ""),
-        ("now", "working" if chat.works else "waiting for you"),
+        ("queued", count(len(chat.view.queued), "message") if chat.view.queued else ""),
+        ("now", "working" if chat.works and not chat.view.rests else "waiting for you"),
     ]
     for line in aligned([row for row in rows if row[1]], indent=0):
         chat.screen.line(cut(line, chat.screen.columns - 1))
@@ -72,7 +73,7 @@ def _servers(chat: "Chat") -> str:
         return ""
     known = servers.status()
     failed = [one.name for one in known if one.state == "failed"]
-    return f"{len(known)} servers" + (f", failed: {', '.join(failed)}; see /mcp" if failed else "")
+    return count(len(known), "server") + (f", failed: {', '.join(failed)}; see /mcp" if failed else "")
 
 
 async def context(chat: "Chat", _: str) -> None:

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes.errors import UsageError
-from hermes.surfaces.terminal.text import clean, cut, one_line
+from hermes.surfaces.terminal.text import clean, count, cut, one_line
 
 if TYPE_CHECKING:
     from hermes.surfaces.terminal.question import Approvals
@@ -33,7 +33,7 @@ async def mcp(chat: "Chat", _: str) -> None:
         again = f", tried again in {one.retry_in:.0f} s" if one.retry_in else ""
         changed = f", changed: {', '.join(one.changed)}" if one.changed else ""
         detail = f": {one_line(one.detail)}" if one.detail else ""
-        line = f"{one.name:<16} {one.state}, {one.tools} tools{again}{changed}{detail}"
+        line = f"{one.name:<16} {one.state}, {count(one.tools, 'tool')}{again}{changed}{detail}"
         chat.screen.line(cut(clean(line), chat.screen.columns - 1))
 
 

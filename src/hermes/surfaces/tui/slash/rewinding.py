@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.text import clean, cut, one_line
+from hermes.surfaces.terminal.text import count as plural
 from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, painted
 
@@ -23,7 +24,7 @@ async def undo(chat: "Chat", words: str) -> None:
     count, force = _read(words)
     report = await asyncio.to_thread(_rewind(chat).undo, chat.session, turns=count, force=force)
     turns = "The last turn is" if count == 1 else f"The last {count} turns are"
-    _tell(chat, report, f"{turns} taken back. /redo brings it again.")
+    _tell(chat, report, f"{turns} taken back. /redo brings {'it' if count == 1 else 'them'} again.")
     chat.screen.offer(typed_part(report.text))
 
 
@@ -31,7 +32,7 @@ async def redo(chat: "Chat", words: str) -> None:
     """Brings back what the last undo took."""
     if await chat.is_busy():
         return
-    _, force = _read(words)
+    force = _forced(words, "redo")
     report = await asyncio.to_thread(_rewind(chat).redo, chat.session, force=force)
     _tell(chat, report, "What was taken back is there again.")
 
@@ -40,7 +41,7 @@ async def retry(chat: "Chat", words: str) -> None:
     """Takes the last turn back and says the same again."""
     if await chat.is_busy():
         return
-    _, force = _read(words)
+    force = _forced(words, "retry")
     report = await asyncio.to_thread(_rewind(chat).retry, chat.session, force=force)
     _tell(chat, report, "The last turn is taken back, and asked again.")
     chat.follow(resumes=True)
@@ -54,7 +55,7 @@ async def diff(chat: "Chat", _: str) -> None:
         look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], "" if line[:1] == " " else DIM)
         chat.screen.line(painted(((line, look),), enabled=chat.screen.style.enabled))
     if len(lines) > _DIFF_LINES:
-        chat.view.say(f"... {len(lines) - _DIFF_LINES:,} more lines")
+        chat.view.say(f"... {plural(len(lines) - _DIFF_LINES, 'more line')}")
     if not lines:
         chat.view.say("The last turn changed no files that are kept.")
 
@@ -86,6 +87,13 @@ def _read(words: str) -> tuple[int, bool]:
         else:
             raise UsageError(f"{word!r} is not understood.", hint="/undo, /undo 2, /undo force")
     return count, force
+
+
+def _forced(words: str, command: str) -> bool:
+    """`force`, or nothing."""
+    if words.strip() not in {"", "force"}:
+        raise UsageError(f"/{command} takes no {words.strip()!r}.", hint=f"/{command}, or /{command} force")
+    return bool(words.strip())
 
 
 def _tell(chat: "Chat", report: UndoReport, done: str) -> None:
