@@ -99,6 +99,12 @@ async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(tm
         assert (home / "precious").exists()
 
 
+async def test_the_first_request_is_small(tmp_path: Path) -> None:
+    async with ModelServer("hi") as server:
+        await InstalledHermes(tmp_path, server.url).run("-z", "hi")
+        assert len(server.posts[0].body) < 12_000
+
+
 async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:
     async with ModelServer(Served(text="I can't help with that.", finish="refused")) as server:
         done = await InstalledHermes(tmp_path, server.url).run("do something bad")

@@ -1,7 +1,8 @@
 """Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -12,6 +13,8 @@ from hermes.app.app import App
 from hermes.app.approvals import Desk
 from hermes.app.compact import compress, context_of
 from hermes.app.delegation import DEEPEST, Delegation, depth
+from hermes.app.learning import Learner
+from hermes.app.learning_review import Circle
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -23,7 +26,7 @@ from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
 from hermes.core.history import History
-from hermes.core.ports import Approvals, Decision, Tool
+from hermes.core.ports import Approvals, Decision, Model, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
@@ -75,6 +78,7 @@ class Agent:
         self._spending = Spending(app, self._price)
         self._delegation = Delegation(app, lambda: self.service)
         self._aside: set[asyncio.Task[None]] = set()
+        self.learner = Learner(app, Circle(self._reviewer, self.tools, self._has_room, self._price))
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
@@ -90,7 +94,8 @@ class Agent:
     def _own_tools(self, session: str) -> tuple[Tool, ...]:
         """Tools that are made of the agent itself."""
         may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
-        return (self._delegation.delegate,) if may_delegate else ()
+        learned = () if self.describe().local else self.learner.tools()
+        return (*((self._delegation.delegate,) if may_delegate else ()), *learned)
 
     @cached_property
     def service(self) -> SessionService:
@@ -134,6 +139,7 @@ class Agent:
 
     async def release(self) -> None:
         """Ends what tools left running, and the models."""
+        await self.learner.close()
         await self.toolbox.close()
         if "_codex" in self.__dict__:
             await self._codex.close()
@@ -229,7 +235,23 @@ class Agent:
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
+        if learned := "" if self.describe().local else self.learner.prompt():
+            system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
+
+    @asynccontextmanager
+    async def _reviewer(self, session: str) -> AsyncIterator[Model]:
+        """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
+        name = self._app.settings.learning.model
+        model = build_model(self._app.settings, self._secrets, model=name) if name else self.model
+        try:
+            yield Metered(model, partial(self._spending.guess, session))
+        finally:
+            if name:
+                await model.close()
+
+    def _has_room(self, session: str, input_tokens: int) -> None:
+        self._spending.budget(session).room(input_tokens)
 
     def _price(self) -> Price | None:
         prices = self.model.dearest

@@ -41,13 +41,13 @@ class Delegation:
         self,
         context: ToolContext,
         action: Literal["start", "list", "wait", "tell", "stop"] = "start",
-        task: Annotated[str, Meta(description="For start and tell: everything the child needs to know.")] = "",
-        child: Annotated[str, Meta(description="For wait, tell and stop.")] = "",
-        background: Annotated[bool, Meta(description="Don't wait for the result.")] = False,
-        seconds: Annotated[int, Meta(ge=1, le=3600, description="How long to wait.")] = 900,
+        task: Annotated[str, Meta(description="For start, tell: all it needs to know.")] = "",
+        child: Annotated[str, Meta(description="For wait, tell, stop.")] = "",
+        background: Annotated[bool, Meta(description="Don't wait.")] = False,
+        seconds: Annotated[int, Meta(ge=1, le=3600)] = 900,
     ) -> ToolResult:
-        """Gives a task to a child agent with a fresh context and the same tools; returns its answer. Several calls in
-        one reply run side by side. Good for searches and parts of work whose details you don't need to see."""
+        """Gives a task to a child agent with a fresh context and the same tools; returns its answer. Calls in one
+        reply run side by side. For work whose details you don't need to see."""
         if action == "list":
             return ToolResult(text=await asyncio.to_thread(self._list, context.session))
         if action == "start":

@@ -24,7 +24,7 @@ STAGING = ".staging"
 _LONGEST_FILE = 200_000
 _MOST_FILES = 50
 _INDEXED = 80
-_IN_INDEX = 160  # characters of a description
+_IN_INDEX = 75  # characters of a description
 _HEAD_BYTES = 16_384
 
 

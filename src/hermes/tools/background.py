@@ -123,8 +123,8 @@ class Processes:
         id: Annotated[str, Meta(description="As `terminal` returned it, such as p1.")] = "",  # noqa: A002 - the model's
         timeout: Annotated[int, Meta(ge=1, le=600, description="For wait: seconds.")] = 60,  # noqa: ASYNC109
     ) -> ToolResult:
-        """Looks after commands started with terminal(background=true). poll: output since the last look; wait: the
-        same, when it has ended or time is up; kill: ends it and all it started; list: all."""
+        """Looks after commands started with terminal(background=true). poll: new output; wait: the same, at its end or
+        when time is up; kill: ends it and all it started; list: all."""
         if action == "list":
             return ToolResult(
                 text="\n".join(map(_line, self._all.values())) or "Nothing was started in the background."

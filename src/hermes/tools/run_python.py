@@ -60,8 +60,7 @@ class PythonRunner:
         timeout: Annotated[int, Meta(ge=1, le=600, description="Seconds.")] = 120,  # noqa: ASYNC109 - the model's
     ) -> ToolResult:
         """Runs Python code that can call your tools: tools.read_file("a.py") returns the text, or raises
-        tools.ToolError. Only what it prints comes back, so use it to go through many files or results without reading
-        them all yourself."""
+        tools.ToolError. Only what it prints comes back: good for going through many files or results."""
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         command = shlex.join((sys.executable, "-I", "-B", "-u", "-c", source))
         tools = {name: one for name, one in self._tools().items() if name != "run_python"}

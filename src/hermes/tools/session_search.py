@@ -53,13 +53,13 @@ class Memory:
     def session_search(
         self,
         context: ToolContext,
-        query: Annotated[str, Meta(max_length=500, description="Words that all occur in a message.")] = "",
-        session: Annotated[str, Meta(description="Only this one: an id from a result, or `this`.")] = "",
-        around: Annotated[int, Meta(ge=0, description="With session: read on around this message number.")] = 0,
+        query: Annotated[str, Meta(max_length=500, description="Words of one message.")] = "",
+        session: Annotated[str, Meta(description="Only this one: an id, or `this`.")] = "",
+        around: Annotated[int, Meta(ge=0, description="With session: read on around this message.")] = 0,
         limit: Annotated[int, Meta(ge=1, le=20)] = 6,
     ) -> ToolResult:
-        """Searches past conversations with this user, and what this one no longer shows; results come with the messages
-        around them. With session and around it reads on from a result."""
+        """Searches past conversations with this user, and what this one no longer shows. With session and around it
+        reads on from a result."""
         session = context.session if session == "this" else session
         reads_on = bool(session and around)
         if not reads_on and not query.strip():

@@ -81,9 +81,8 @@ class Terminal:
         ] = "workspace",
     ) -> ToolResult:
         """Runs a bash command; returns its output and exit code. The directory is kept between calls. It can write in
-        the working directory and $TMPDIR only, and has no network, unless `reach` says so. There is no input to answer
-        prompts with, and processes left in the background are stopped at the end. For reading, searching and editing
-        files use the other tools."""
+        the working directory and a private /tmp only, and has no network, unless `reach` says so. There is no input,
+        and what it leaves running is stopped. For files use the other tools."""
         self._own(context.session)
         folder = self.folder(context.cwd)
         if background:

@@ -37,6 +37,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
         if is_live:  # a key there; this is for a signal that somebody sends
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
+        chat.agent.learner.start()
         with watched(chat.see):
             if question.resume:
                 await chat.go_on()

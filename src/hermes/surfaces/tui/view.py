@@ -60,6 +60,7 @@ class ChatView:
         self._doing = ""
         self._waiting: dict[int, _Waiting] = {}
         self._heard = self._clock.now()  # when something came last
+        self._early = ""  # of a reply, while the calls before it are not shown as done
         self.held = False
         """Whether what waits is only sent when the person says so."""
         self.foot = foot or Foot()
@@ -90,25 +91,27 @@ class ChatView:
             return
         self._heard = self._clock.now()
         if event["type"] == "agent.message.delta":  # first, because most are of this kind
-            if not self._writes:
-                self._begin_reply()
-                self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
-                self.tick()
-            self._screen.write(event["text"])
+            self._write(event["text"])
             return
         if event["type"] == "agent.tool.finished":
             for row in self._cards.done(event, self._screen.columns - 1):
                 self._row(row)
             self._below_call = True
+        if self._early and event["type"] == "agent.message.assistant":
+            self._write_early()
         self._answered_all = False
         self._cards.see(event)
         self.questions.see(event)
         self.foot.see(event)
         self._show(event)
+        if self._early and not self._cards.running:
+            self._write_early()
         self.tick()
 
     def tick(self) -> None:
         """Draws what goes on now: spinners turn, seconds pass."""
+        if self._early and self._clock.now() - self._heard >= _STALLED:
+            self._write_early()
         self._screen.live(list(self._live()))
         self._screen.foot(self.foot.text(self._screen.columns - 1, self._screen.marks.bullet))
 
@@ -171,6 +174,8 @@ class ChatView:
                 self._remark(event)
             case "agent.turn.ended":
                 self._end(event)
+            case "agent.learning.reviewed" if event.get("summary"):
+                self.say(one_line(event["summary"]))
             case _:
                 pass
 
@@ -195,6 +200,23 @@ class ChatView:
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
+
+    def _write(self, text: str) -> None:
+        """Shows more of a reply. Results are on disk before they are shown, and a quick reply may be ahead of them."""
+        if not self._writes and self._cards.running:
+            self._early += text
+            return
+        if not self._writes:
+            self._begin_reply()
+            self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
+            self.tick()
+        self._screen.write(text)
+
+    def _write_early(self) -> None:
+        text, self._early = self._early, ""
+        self._begin_reply()
+        self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
+        self._screen.write(text)
 
     def _begin_reply(self) -> None:
         """Words stand apart from the calls above them."""
