@@ -118,7 +118,8 @@ class Asking:
         arguments = {"command": command, "cwd": cwd}
         reason = asked.reason or verdict.reason or "codex wants to run it outside its sandbox"
         request = _request(asked.item_id, "exec_command", arguments, f"{command}\nin {cwd}", reason)
-        return await self._decide(request)
+        raw = msgspec.json.encode({"command": asked.command, "cwd": cwd}, order="sorted").decode()
+        return await self._decide(msgspec.structs.replace(request, shape=f"codex exec_command {raw}"))
 
     def _verdict(self, command: str, cwd: Path) -> Decision:
         """The boundary of the policy: one that fails does not allow."""

@@ -4,7 +4,6 @@ Fields that codex adds later are passed over, and a field that is missing has a 
 far as possible. An item of a kind or shape we don't know is `Other`.
 """
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import msgspec
 from hermes.schema.messages import ToolCall, ToolFinished
 
 _MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
-_SHELLS = ("sh", "bash", "zsh", "dash", "fish")
+_SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh", "zsh"))
 
 
 class _Item(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -152,12 +151,13 @@ def read_item(raw: msgspec.Raw) -> Item:
 
 
 def shown_command(command: str) -> str:
-    """The command as the model wrote it: codex wraps it into a call of the user's shell."""
+    """The command as the model wrote it: codex wraps it into a call of the user's shell. Only the system's own shells
+    are taken off: a program of that name elsewhere may do anything with its words."""
     try:
         words = shlex.split(command)
     except ValueError:
         return command
-    wrapped = len(words) == 3 and words[1] in ("-lc", "-c") and os.path.basename(words[0]) in _SHELLS  # noqa: PTH119
+    wrapped = len(words) == 3 and words[1] in ("-lc", "-c") and words[0] in _SHELLS
     return words[2] if wrapped else command
 
 

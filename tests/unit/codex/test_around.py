@@ -139,6 +139,10 @@ def test_a_patch_in_words() -> None:
     [
         ("/bin/bash -lc 'echo \"a b\"'", 'echo "a b"'),
         ("/usr/bin/zsh -c ls", "ls"),
+        ("bash -lc 'ls -la'", "ls -la"),
+        ("/ws/node_modules/.bin/bash -lc 'ls -la'", "/ws/node_modules/.bin/bash -lc 'ls -la'"),
+        ("./sh -c ls", "./sh -c ls"),
+        ("/bin/../ws/bash -c ls", "/bin/../ws/bash -c ls"),
         ("python -c 'print(1)'", "python -c 'print(1)'"),
         ("echo 'unclosed", "echo 'unclosed"),
     ],

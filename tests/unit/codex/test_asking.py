@@ -75,6 +75,38 @@ async def test_the_policy_sees_the_command_as_it_was_written_and_its_folder() ->
     assert approvals.asked == []
 
 
+def command(text: str | None, **more: Any) -> Call:
+    return call("item/commandExecution/requestApproval", itemId="c", command=text, cwd="/w", **more)
+
+
+async def test_a_program_that_is_only_called_like_a_shell_is_judged_and_shown_whole() -> None:
+    seen: list[str] = []
+
+    def judge(text: str, cwd: Path) -> Decision:
+        seen.append(text)
+        return Decision("ask")
+
+    approvals = Answers("once")
+    fake = "/w/node_modules/.bin/bash -lc 'ls -la'"
+    asking = Asking(approvals, {}, Path("/w"), judge=judge)
+    for text in ("/bin/bash -lc 'ls -la'", fake):
+        await asking.answer(command(text))
+    real_asked, fake_asked = approvals.asked
+    assert seen == ["ls -la", fake]
+    assert fake_asked.summary.startswith(fake)
+    assert real_asked.shape != fake_asked.shape
+
+
+async def test_an_answer_is_remembered_for_the_command_as_codex_runs_it() -> None:
+    """Two shells may do different things with the same words."""
+    approvals = Answers("once")
+    asking = Asking(approvals, {}, Path("/w"))
+    for text in ("/bin/bash -lc make", "/bin/sh -c make", "/bin/bash -lc make"):
+        await asking.answer(command(text))
+    first, other, again = (request.shape for request in approvals.asked)
+    assert first == again != other
+
+
 async def test_a_question_of_an_unreadable_shape_is_refused() -> None:
     with pytest.raises(CodexRefused, match="does not understand"):
         await Asking(Answers("once"), {}, Path("/w")).answer(
