@@ -170,12 +170,10 @@ class ChatView:
                 self._answered(event)
             case "agent.turn.steered":
                 self._echo(event["inputs"])
-            case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected":
+            case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected" | "agent.learning.reviewed":
                 self._remark(event)
             case "agent.turn.ended":
                 self._end(event)
-            case "agent.learning.reviewed" if event.get("summary"):
-                self.say(one_line(event["summary"]))
             case _:
                 pass
 
@@ -198,6 +196,9 @@ class ChatView:
             case "agent.model.retried":
                 self._finish_reply()
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
+            case "agent.learning.reviewed":
+                if event.get("summary"):
+                    self.say(one_line(event["summary"]))
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
