@@ -9,10 +9,11 @@ import msgspec
 
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
+from hermes.surfaces.terminal.toolline import patched_files
 
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
-_CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view all of it"}
+_CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view"}
 
 ASKED = frozenset(
     ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")
@@ -39,7 +40,6 @@ _REACHES = {
 _MOST_LINES = 40
 _NAMED = 5  # files of a patch
 _KEPT = 20_000  # characters from which on a summary may not be all
-_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b/)?)\s*(\S.*?)\s*$", re.MULTILINE)
 _PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
 
 
@@ -106,7 +106,7 @@ def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: b
     """What will happen; only a summary longer than a screen or two is cut, and says so."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
-    heading = style.yellow(f"Hermes wants to use {clean(request['name'])}{_files(request)}:")
+    heading = wrap(f"Hermes wants to use {clean(request['name'])}{_files(request)}:", columns)
     text = _told(request, whole=whole)
     paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
     summary = [(line, row) for line in text.split("\n") for row in wrap(line, max(columns - 2, 20))]
@@ -116,7 +116,11 @@ def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: b
         shown.append(style.dim(f"  ... {count(len(summary) - most, 'more line')}; v shows all of it"))
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
-    return [heading, *shown, *(style.dim(f"  {line}") for text in remarks for line in wrap(clean(text), columns - 2))]
+    return [
+        *map(style.yellow, heading),
+        *shown,
+        *(style.dim(f"  {line}") for text in remarks for line in wrap(clean(text), columns - 2)),
+    ]
 
 
 def label_for(request: Mapping[str, Any], columns: int) -> str:
@@ -190,7 +194,7 @@ def _patch(request: Mapping[str, Any]) -> str:
 
 def _files(request: Mapping[str, Any]) -> str:
     """The files of a patch."""
-    names = list(dict.fromkeys(_PATCHED.findall(_patch(request))))
+    names = patched_files(_patch(request))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f" on {', '.join(map(one_line, names[:_NAMED]))}{more}" if names else ""
 

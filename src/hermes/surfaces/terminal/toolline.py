@@ -1,5 +1,6 @@
 """A tool call on one line: what it does, how it went, how long it took."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import cut, one_line, width
 
 _BULKY = {"content", "old_text", "new_text", "items", "patch"}  # arguments that say more than a line can show
+
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$", re.MULTILINE)
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -87,8 +90,15 @@ def label_of(name: str, arguments: str) -> str:
     except msgspec.DecodeError:
         return one_line(f"{name} {arguments}")
     named = values.items() if isinstance(values, dict) else [("", values)]
-    shown = [_shown(value) for name, value in named if name not in _BULKY]
+    shown = [_shown(value) for key, value in named if key not in _BULKY]
+    if name == "apply_patch":
+        shown += patched_files(str(dict(named).get("patch", "")))
     return one_line(" ".join([name, *filter(None, shown)]))
+
+
+def patched_files(patch: str) -> list[str]:
+    """The files that a patch is about, each once."""
+    return list(dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null"))
 
 
 def _shown(value: object) -> str:

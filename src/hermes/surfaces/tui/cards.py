@@ -92,7 +92,8 @@ class Cards:
         parts += [] if ok else [outcome(text) if shows else one_line(text)]
         tail = f" {self._marks.bullet} ".join(filter(None, parts))
         room = max(columns - 3, 16)
-        head = cut(card.label, room - len(tail) - 1 if ok else max(room // 2, room - width(tail) - 1))
+        least = 0 if ok or shows else room // 2  # a long reason must not take all the room
+        head = cut(card.label, max(least, room - width(tail) - 1, 8))
         rest = cut(tail, room - width(head) - 1)
         yield (
             (self._marks.done if ok else self._marks.failed, GREEN if ok else RED),

@@ -291,3 +291,18 @@ def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> N
     assert screen.now == ["  held › more"]
     view.see(event("turn.started", inputs=[5]))
     assert not view.held
+
+
+def test_a_reply_that_is_ahead_of_the_result_before_it_is_shown_below_it() -> None:
+    started = event("tool.started", call_id="c", name="read_file", arguments='{"path": "a.py"}')
+    done = event("tool.finished", call_id="c", name="read_file")
+    screen = viewed(STARTED, started, event("message.delta", text="It "), event("message.delta", text="is "), done)
+    assert screen.text == "✓ read_file a.py 0 ms\n\nIt is "
+    reply = event("message.assistant", text="It is.")
+    assert viewed(STARTED, started, event("message.delta", text="It is."), reply).text == "It is."
+
+
+def test_a_patch_names_its_files_on_its_card() -> None:
+    patch = "*** Begin Patch\\n*** Update File: a.py\\n*** Add File: b.txt\\n+x\\n*** End Patch"
+    started = event("tool.started", call_id="c", name="apply_patch", arguments=f'{{"patch": "{patch}"}}', ts=14.0)
+    assert viewed(STARTED, started).now == ["… apply_patch a.py b.txt"]
