@@ -168,7 +168,8 @@ class CodexRuntime:
             everything=before,
         )
         words = Words(tuple(item for message in said for item in _input(message)), f"hermes-{turn.id}")
-        stage = self._stage(turn, before)
+        learnt = _Learnt(turn, before)
+        stage = self._stage(turn, learnt)
         if self._with.keeper is not None:  # once and for all: codex does not wait for us before it changes something
             context = ToolContext(f"codex-{turn.id}", turn.session, turn.cwd, lambda _: None, turn.id)
             await self._with.keeper.keep(context, ())
@@ -176,15 +177,13 @@ class CodexRuntime:
             async with self._lent(turn):
                 result = await self._codex.run_turn(opening, words, stage)
         finally:
-            if (thread := history.codex_thread) and thread.turn == turn.id:
-                known = CodexThread(thread=thread.thread, owner=turn.session, known=knowledge(history.messages))
-                await turn.journal.record(known)
+            await learnt.settle()
         return result
 
     def _lent(self, turn: Turn) -> AbstractAsyncContextManager[None]:
         return self._with.lender.during(turn.place, self._with.lending) if self._with.lender else nullcontext()
 
-    def _stage(self, turn: Turn, before: tuple[Message, ...]) -> Stage:
+    def _stage(self, turn: Turn, learnt: "_Learnt") -> Stage:
         steps = 0
 
         def spend(usage: Usage) -> None:
@@ -198,10 +197,6 @@ class CodexRuntime:
         async def write(events: Sequence[Event]) -> None:
             await turn.journal.record(*events)
 
-        async def opened(thread: str) -> None:
-            row = CodexThread(thread=thread, owner=turn.session, known=knowledge(before), turn=turn.id)
-            await turn.journal.record(row)
-
         def asking(projector: Projector) -> Asking:
             return Asking(self._with.approvals, projector.items, turn.cwd, judge=self._with.judge)
 
@@ -210,11 +205,39 @@ class CodexRuntime:
             write=write,
             show=turn.journal.show,
             asking=asking,
-            opened=opened,
+            opened=learnt.opened,
+            begun=learnt.begun,
             spend=spend,
             steers=lambda: next(steers),
             interrupted=turn.interrupted,
         )
+
+
+class _Learnt:
+    """Writes down what codex's thread knows: what was said before, and this turn only once codex has begun it. Words
+    that it did not take are told again in the next turn."""
+
+    def __init__(self, turn: Turn, before: tuple[Message, ...]) -> None:
+        self._turn = turn
+        self._before = before
+        self._thread = ""
+        self._has_begun = False
+
+    def opened(self, thread: str) -> None:
+        self._thread = thread
+
+    async def begun(self) -> None:
+        self._has_begun = True
+        await self._record(self._before, self._turn.id)
+
+    async def settle(self) -> None:
+        """The turn is over, or never was."""
+        if self._thread:
+            await self._record(self._turn.history.messages if self._has_begun else self._before)
+
+    async def _record(self, known: Sequence[Message], turn: str = "") -> None:
+        row = CodexThread(thread=self._thread, owner=self._turn.session, known=knowledge(known), turn=turn)
+        await self._turn.journal.record(row)
 
 
 def _steers(turn: Turn) -> Iterator[Sequence[Words]]:

@@ -184,7 +184,7 @@ class CodexSession:
             await self._wait_for_tools()
         if items := as_items(missing):
             await client.request("thread/inject_items", {"threadId": self._thread, "items": items}, dict[str, Any])
-        await stage.opened(self._thread)
+        stage.opened(self._thread)
         return client
 
     async def _wait_for_tools(self) -> None:
@@ -246,6 +246,7 @@ class CodexSession:
         opened = await self._until_interrupted(client.request("turn/start", params, _TurnOpened), stage)
         if opened is None:
             return TurnResult(interrupted=True, thread_id=self._thread)
+        await stage.begun()
         projector = Projector(opened.turn.id, cwd=str(opening.cwd), model=self._model)
         projector.delivered[words.name] = None
         connection = Connection(client, self._queue, self._thread, self.retire)

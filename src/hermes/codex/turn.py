@@ -57,8 +57,10 @@ class Stage(msgspec.Struct, frozen=True):
     write: Callable[[Sequence[Event]], Awaitable[None]]
     show: Callable[[Event], None]
     asking: Callable[[Projector], Asking]
-    opened: Callable[[str], Awaitable[None]]
+    opened: Callable[[str], None]
     """The thread's id, before the turn begins."""
+    begun: Callable[[], Awaitable[None]]
+    """Codex has taken the words."""
     spend: Callable[[Usage], None] = lambda _: None
     """Counts a model call. What it raises ends the turn."""
     steers: Callable[[], Sequence[Words]] = tuple

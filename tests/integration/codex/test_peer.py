@@ -256,13 +256,15 @@ async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking
         async def write(new: Sequence[Event]) -> None:
             events.extend(new)
 
-        async def opened(thread: str) -> None:
-            assert thread == "thread-1"
+        threads: list[str] = []
+
+        async def begun() -> None:
+            assert threads == ["thread-1"]
 
         def asking(projector: Projector) -> Asking:
             return Asking(Denying(), projector.items, tmp_path)
 
-        stage = Stage(write=write, show=events.append, asking=asking, opened=opened)
+        stage = Stage(write=write, show=events.append, asking=asking, opened=threads.append, begun=begun)
         words = Words(({"type": "text", "text": "hi"},), "w")
         running = asyncio.ensure_future(session.run_turn(Opening(tmp_path), words, stage))
         await codex.begin_turn()
@@ -309,6 +311,54 @@ async def test_a_turn_that_is_refused_says_why_and_the_next_one_starts_afresh(
     assert words in ended.detail.replace("1 Run", "1. Run")
     assert again.reason == "done"
     assert codex.starts == 2
+
+
+def told(codex: CodexPeer) -> list[str]:
+    """What codex was told of earlier turns, oldest first."""
+    asked = [one["params"]["items"] for one in codex.received if one.get("method") == "thread/inject_items"]
+    return [item["content"][0]["text"] for items in asked for item in items]
+
+
+@pytest.mark.parametrize("how", ["refused", "interrupted", "died"])
+async def test_words_of_a_turn_that_never_began_are_told_again(played: Any, how: str) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "my name is Ada")
+        asked = await codex.receive("turn/start")
+        if how == "refused":
+            codex.send({"id": asked["id"], "error": {"code": -32600, "message": "busy"}})
+        elif how == "interrupted":
+            await bench.service.interrupt(session, by="test")
+        else:
+            codex.hang_up()
+        ended = await asyncio.wait_for(bench.service.idle(session), 20)
+        await bench.service.submit(session, "what is my name?")
+        await codex.begin_turn()
+        codex.say("Ada")
+        codex.end_turn()
+        await bench.service.idle(session)
+        once = told(codex)
+        await bench.service.submit(session, "thanks")
+        await codex.begin_turn("turn-2")
+        codex.end_turn(turn="turn-2")
+        await bench.service.idle(session)
+    assert ended.reason in ("failed", "interrupted")
+    assert once == ["my name is Ada"]
+    assert told(codex) == once
+
+
+async def test_a_thread_is_not_said_to_know_words_before_codex_took_them(played: Any) -> None:
+    """Hermes may end at any moment: what is in the log then must not claim more than codex has."""
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.receive("turn/start")
+        before = bench.events(session, CodexThread)
+        await bench.service.interrupt(session, by="test")
+        await asyncio.wait_for(bench.service.idle(session), 20)
+        (after,) = bench.events(session, CodexThread)
+    assert [row.turn for row in before if row.turn] == []
+    assert (after.thread, after.turn) == ("thread-1", "")
 
 
 async def ask(bench: Any, codex: CodexPeer, method: str, *, number: int = 0, **params: Any) -> dict[str, Any]:
