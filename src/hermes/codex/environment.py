@@ -52,7 +52,8 @@ def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
 
 
 def named_variables(config: Path) -> frozenset[str]:
-    """Variables that codex's settings refer to: keys of its own providers, and what its MCP servers are given."""
+    """Variables that codex's settings refer to: the key of the provider that it uses, and what those of its MCP
+    servers are given that are switched on. The others' stay here, because they are not needed."""
     try:
         data = tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -61,17 +62,26 @@ def named_variables(config: Path) -> frozenset[str]:
 
 
 def _named(data: Mapping[str, Any]) -> Iterator[str]:
-    for provider in _tables(data.get("model_providers")):
+    if provider := _provider(data):
         yield from _strings([provider.get("env_key")])
         yield from _strings(_values(provider.get("env_http_headers")))
-    for server in _tables(data.get("mcp_servers")):
+    for server in _values(data.get("mcp_servers")):
+        if not isinstance(server, Mapping) or server.get("enabled") is False:
+            continue
         yield from _strings([server.get("bearer_token_env_var")])
         yield from _strings(_values(server.get("env_http_headers")))
         yield from _strings(server.get("env_vars") or ())
 
 
-def _tables(value: object) -> list[Mapping[str, Any]]:
-    return [table for table in _values(value) if isinstance(table, Mapping)]
+def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table of the provider in use; empty for one that is built in. A profile that is chosen comes first."""
+    profile = _table(data.get("profiles"), data.get("profile"))
+    return _table(data.get("model_providers"), profile.get("model_provider") or data.get("model_provider"))
+
+
+def _table(tables: object, name: object) -> Mapping[str, Any]:
+    found = tables.get(name) if isinstance(tables, Mapping) and isinstance(name, str) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _values(value: object) -> list[Any]:

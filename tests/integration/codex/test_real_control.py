@@ -288,12 +288,25 @@ def _environment(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
+UNUSED = """
+[model_providers.other]
+name = "Other"
+base_url = "http://127.0.0.1:9"
+wire_api = "responses"
+env_key = "ANTHROPIC_API_KEY"
+[mcp_servers.off]
+command = "false"
+enabled = false
+env_vars = ["MY_TOKEN"]
+"""
+
+
 async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any) -> None:
     real.environ |= {"ANTHROPIC_API_KEY": "sk-ant-hidden", "MY_TOKEN": "tok-hidden", "FAKE_KEY": "fake-named"}
     async with ModelServer(command("env"), "done") as server:
         async with real.bench(server.url) as bench:
             config = real.home / "config.toml"
-            config.write_text(config.read_text() + 'env_key = "FAKE_KEY"\n')
+            config.write_text(config.read_text() + 'env_key = "FAKE_KEY"\n' + UNUSED)
             session = bench.begin()
             await bench.say(session, "go")
             environ = _environment(_children(bench.engine.pid(session))[0])

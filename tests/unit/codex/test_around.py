@@ -7,7 +7,7 @@ import pytest
 from hermes.codex import litter
 from hermes.codex.binary import parse_version, version_warning
 from hermes.codex.continuity import as_items, handover, knowledge
-from hermes.codex.environment import child_environment, codex_home
+from hermes.codex.environment import child_environment, codex_home, named_variables
 from hermes.codex.failures import explain, is_signed_out
 from hermes.codex.items import Change, changes_in_words, shown_command
 from hermes.core.history import Beginning
@@ -69,6 +69,47 @@ def test_the_environment_has_what_codex_needs_and_no_other_keys() -> None:
     assert given == {"HOME": "/home/me", "PATH": "/bin", "LC_ALL": "C", "MY_KEY": "m", "STORED_KEY": "s"}
     assert child_environment(environ, codex_home="/elsewhere")["CODEX_HOME"] == "/elsewhere"
     assert child_environment({**environ, "CODEX_HOME": "/mine"})["CODEX_HOME"] == "/mine"
+
+
+CODEX_CONFIG = """
+{head}
+[model_providers.mine]
+env_key = "MINE_KEY"
+env_http_headers = {{ X = "MINE_HEADER" }}
+[model_providers.other]
+env_key = "OTHER_KEY"
+env_http_headers = {{ X = "OTHER_HEADER" }}
+[profiles.work]
+model_provider = "other"
+[profiles.plain]
+model = "m"
+[mcp_servers.on]
+bearer_token_env_var = "ON_TOKEN"
+env_vars = ["ON_VAR"]
+[mcp_servers.off]
+enabled = false
+bearer_token_env_var = "OFF_TOKEN"
+env_http_headers = {{ X = "OFF_HEADER" }}
+env_vars = ["OFF_VAR"]
+"""
+MINE, OTHER = {"MINE_KEY", "MINE_HEADER"}, {"OTHER_KEY", "OTHER_HEADER"}
+
+
+@pytest.mark.parametrize(
+    ("head", "provider"),
+    [
+        ("", set()),
+        ('model_provider = "mine"', MINE),
+        ('model_provider = "mine"\nprofile = "work"', OTHER),
+        ('model_provider = "mine"\nprofile = "plain"', MINE),
+        ('model_provider = "mine"\nprofile = "gone"', MINE),
+        ("model_provider = 3", set()),
+    ],
+)
+def test_only_what_codex_uses_now_is_named(tmp_path: Path, head: str, provider: set[str]) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(CODEX_CONFIG.format(head=head))
+    assert named_variables(config) == provider | {"ON_TOKEN", "ON_VAR"}
 
 
 def test_where_codex_keeps_its_files() -> None:
