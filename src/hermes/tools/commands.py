@@ -63,6 +63,8 @@ class Commands:
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
         self._temporary = TemporaryFolder(surroundings.temporary)
+        self._undone = TemporaryFolder(surroundings.temporary)
+        """Beside the temporary folder: commands may read what was moved here, and can't write or put a link."""
         self._warden = Warden()
         self._shell = next((shell for shell in _SHELLS if shell.exists()), Path("/bin/sh"))
 
@@ -138,16 +140,27 @@ class Commands:
         if not undo:
             changed = protection.changed()
             return [f"these can run something later and were changed meanwhile: {_listed(changed)}"] if changed else []
-        aside = running.fence.temporary / "undone"
-        changed = protection.undo(aside)
-        if not changed:
+        return self._undo(protection)
+
+    def _undo(self, protection: Protection) -> list[str]:
+        """Brings back what runs later. What is moved aside goes where no command can write or put a link."""
+        if not protection.changed():
             return []
-        return [f"undone, as it can run something later: {_listed(changed)} (what was written is in {aside})"]
+        aside = self._undone.path()
+        done, left = protection.undo(aside)
+        notes: list[str] = []
+        if done:
+            kept = f" (what was written is in {aside})"
+            notes.append(f"undone, as it can run something later: {_listed(done)}{kept}")
+        if left:
+            notes.append(f"changed, can run something later, and could not be undone: {_listed(left)}")
+        return notes
 
     def close(self) -> None:
-        """Ends what is still watched, and deletes the temporary folder."""
+        """Ends what is still watched, and deletes the temporary folders."""
         self._warden.close()
         self._temporary.close()
+        self._undone.close()
 
     def _fence(self, workspace: Path, reach: Reach) -> Fence:
         return Fence(
@@ -156,7 +169,7 @@ class Commands:
             reach=reach,
             user_home=self._user_home,
             hermes_home=Path(os.path.realpath(self._around.hermes_home)),
-            readable=tuple(path for path in self._around.readable if path.is_dir()),
+            readable=tuple(path for path in (*self._around.readable, *self._undone.made()) if path.is_dir()),
             hide_secrets=self._around.hide_secrets and self.sandbox.kind == "bubblewrap",
         )
 

@@ -161,6 +161,33 @@ async def test_what_was_undone_is_kept_and_said(machine: Machine) -> None:
     assert not (machine.workspace / ".vscode").exists()
 
 
+TRAPS = {
+    "a link where it was kept": "ln -s {out}/home $TMPDIR/undone; mkdir .claude; echo evil > .claude/evil.sh",
+    "a file where it was kept": "touch $TMPDIR/undone; echo evil > .bashrc; echo evil > .git/hooks/post-commit",
+    "a link to a file": "mv .git .g; touch $TMPDIR/undone; ln -s {out}/home/.bashrc .git",
+    "a link to a folder": "mv .git .g; ln -s {out}/home .git",
+    "a folder for a file": "mv .git .g; mkdir -p .git/config/x; ln -s {out}/home .git/hooks",
+    "a folder that only opens by name": "mkdir .claude; echo evil > .claude/x; chmod 111 .claude",
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+async def test_undoing_follows_nothing_a_command_prepared(machine: Machine, trap: str) -> None:
+    await machine.prove()
+    make_repositories(machine.workspace)
+    before = later(machine.workspace)
+    result = await machine.run(TRAPS[trap].format(out=machine.outside))
+    assert later(machine.workspace) == before, result.text
+    machine.assert_untouched()
+
+
+async def test_no_command_writes_where_things_are_moved_aside(machine: Machine) -> None:
+    text = (await machine.run("echo mine > .bashrc")).text
+    aside = Path(text.partition("(what was written is in ")[2].partition(")")[0])
+    assert not (await machine.run(f"touch {aside}/x || ln -s / {aside}/y || mv {aside} {aside}2")).ok
+    assert [Path(aside, name).read_text() for name in os.listdir(aside)] == ["mine\n"]  # noqa: PTH208
+
+
 async def test_a_new_repository_is_no_offence(machine: Machine) -> None:
     assert (await machine.run("git init -q .")).text == "(no output) [exit code 0]"
     assert (machine.workspace / ".git/config").exists()

@@ -4,19 +4,26 @@ Bubblewrap makes those that exist read-only, but can't guard a name that does no
 can guard neither. So what changed is brought back when the command has ended, and what appeared is moved aside.
 """
 
-import contextlib
+import errno
 import os
-import shutil
 import stat
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from hermes.tools.sandbox.aside import Aside, put
 from hermes.tools.sandbox.places import protected
 
 _LARGEST, _MOST = 256 * 1024, 400
 
 State: TypeAlias = tuple[int, bytes | str]
 """The mode of a file or link, with its content or target; content that is too large is told by its size and time."""
+
+
+class Undone(NamedTuple):
+    """What was brought back, and what could not be."""
+
+    done: list[Path]
+    left: list[Path]
 
 
 class Protection:
@@ -34,20 +41,34 @@ class Protection:
         after = _read(self._workspace)
         return sorted(path for path in {*self._before, *after} if self._is_changed(path, after.get(path)))
 
-    def undo(self, aside: Path) -> list[Path]:
-        """Brings back what changed; what is there now is kept in `aside`. Returns what was changed."""
-        changed = self.changed()
-        for path in changed:
-            before = self._before.get(path)
-            if before is not None and isinstance(before[1], str) and not stat.S_ISLNK(before[0]):
-                continue  # too large to have been kept: it is only told
-            self._move_links(path, aside)
-            _move(path, aside)
-            if before is not None:
-                _write(path, before)
-        for path in changed:
+    def undo(self, aside: Path) -> "Undone":
+        """Brings back what changed; what is there now is kept in `aside`, a folder no command can write to."""
+        done, left = list[Path](), list[Path]()
+        for path in self.changed():
+            try:
+                self._bring_back(path, Aside(aside))
+            except OSError:
+                left.append(path)
+            else:
+                done.append(path)
+        for path in done:
             self._remove_empty(path)
-        return changed
+        return Undone(done, left)
+
+    def _bring_back(self, path: Path, aside: Aside) -> None:
+        before = self._before.get(path)
+        if before is not None and isinstance(before[1], str) and not stat.S_ISLNK(before[0]):
+            raise OSError(errno.EFBIG, "too large to have been kept")
+        above = next((self._before[folder] for folder in path.parents if folder in self._before), None)
+        if above is not None and stat.S_ISLNK(above[0]):
+            raise OSError(errno.ELOOP, "it lies behind a link of the user's")
+        if above is not None:
+            return  # it lay in what was moved away when the file above it was brought back
+        with aside.within(self._workspace, path.parent, make=before is not None) as folder:
+            if folder >= 0:
+                aside.take(folder, path.name)
+            if before is not None:
+                put(folder, path.name, *before)
 
     def _is_changed(self, path: Path, after: State | None) -> bool:
         before = self._before.get(path)
@@ -59,12 +80,6 @@ class Protection:
         return not self._held or any(
             identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
         )
-
-    def _move_links(self, path: Path, aside: Path) -> None:
-        """Nothing is brought back through a link: it could lead anywhere."""
-        for folder in reversed(path.parents):
-            if folder.is_relative_to(self._workspace) and folder != self._workspace and folder.is_symlink():
-                _move(folder, aside)
 
     def _remove_empty(self, path: Path) -> None:
         """A folder that appeared with what was moved aside goes too."""
@@ -102,7 +117,10 @@ def _files(path: str) -> list[Path]:
         return []
     if not stat.S_ISDIR(mode):
         return [Path(path)]
-    return [Path(place, name) for place, _, names in os.walk(path) for name in names][:_MOST]
+    closed: list[Path] = []  # what can't be listed can still be run
+    walk = os.walk(path, onerror=lambda error: closed.append(Path(error.filename)))
+    found = [Path(place, name) for place, _, names in walk for name in names][:_MOST]
+    return closed + found
 
 
 def _state(path: Path) -> State | None:
@@ -115,21 +133,3 @@ def _state(path: Path) -> State | None:
     except OSError:
         return None
     return (info.st_mode, f"{info.st_size} {info.st_mtime_ns}")
-
-
-def _move(path: Path, aside: Path) -> None:
-    if path.is_symlink() or path.exists():
-        aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):  # it can't be changed, so it was not
-            shutil.move(path, aside / f"{os.urandom(3).hex()}-{path.name}")
-
-
-def _write(path: Path, state: State) -> None:
-    mode, content = state
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if stat.S_ISLNK(mode):
-            path.symlink_to(str(content))
-        elif isinstance(content, bytes):
-            path.write_bytes(content)
-            path.chmod(stat.S_IMODE(mode))

@@ -29,6 +29,10 @@ class TemporaryFolder:
             self._delete = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)
         return self._path
 
+    def made(self) -> tuple[Path, ...]:
+        """The folder, if it was made already."""
+        return () if self._path is None else (self._path,)
+
     def close(self) -> None:
         """Deletes it."""
         self._delete()

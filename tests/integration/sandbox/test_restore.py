@@ -1,0 +1,84 @@
+"""What runs later is brought back, or said to be left: on real files, without a command."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.machine import missing
+
+from hermes.tools.sandbox.restore import Protection
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / ".bashrc").write_text("mine")
+    return folder
+
+
+@pytest.fixture
+def aside(tmp_path: Path) -> Path:
+    folder = tmp_path / "aside"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def other_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder that nothing can be renamed to."""
+    memory = Path("/dev/shm")  # noqa: S108 - the one other disk most machines have
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        missing("there is no second disk")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def test_nothing_is_written_where_the_old_could_not_be_moved_away(workspace: Path, aside: Path, tmp_path: Path) -> None:
+    protection = Protection(workspace, held=False)
+    (workspace / ".bashrc").write_text("evil")
+    aside.rmdir()
+    aside.symlink_to(tmp_path)
+    assert protection.undo(aside) == ([], [workspace / ".bashrc"])
+    assert (workspace / ".bashrc").read_text() == "evil"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["aside", "workspace"]
+
+
+def test_nothing_is_written_through_a_link_that_stays(workspace: Path, aside: Path, tmp_path: Path) -> None:
+    protection = Protection(workspace, held=False)
+    (tmp_path / "victim").write_text("precious")
+    (workspace / ".bashrc").unlink()
+    (workspace / ".bashrc").symlink_to(tmp_path / "victim")
+    assert protection.undo(aside) == ([workspace / ".bashrc"], [])
+    assert (workspace / ".bashrc").read_text() == "mine"
+    assert not (workspace / ".bashrc").is_symlink()
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_what_is_too_large_to_be_kept_is_told(workspace: Path, aside: Path) -> None:
+    (workspace / ".bashrc").write_bytes(b"x" * 300_000)
+    protection = Protection(workspace, held=False)
+    (workspace / ".bashrc").write_bytes(b"y")
+    assert protection.undo(aside) == ([], [workspace / ".bashrc"])
+
+
+def test_things_are_moved_to_another_disk_too(workspace: Path, other_disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    protection = Protection(workspace, held=False)
+    (workspace / ".bashrc").unlink()
+    (workspace / ".bashrc/deep").mkdir(parents=True)
+    (workspace / ".bashrc/deep/file").write_text("evil")
+    (workspace / ".bashrc/deep/link").symlink_to(tmp_path / "victim")
+    os.mkfifo(workspace / ".bashrc/pipe")
+    (workspace / ".vscode").symlink_to(tmp_path)
+    done, left = protection.undo(other_disk)
+    assert workspace / ".bashrc" in done
+    assert left == []
+    assert (workspace / ".bashrc").read_text() == "mine"
+    assert not (workspace / ".vscode").is_symlink()
+    (kept,) = other_disk.glob("*-.bashrc")
+    assert (kept / "deep/file").read_text() == "evil"
+    assert (kept / "deep/link").readlink() == tmp_path / "victim"
+    assert (tmp_path / "victim").read_text() == "precious"
