@@ -43,3 +43,8 @@ def test_no_control_character_survives(text: str) -> None:
 )
 def test_what_could_deceive_is_spelled_out(text: str, spelled: str) -> None:
     assert shown(text) == spelled
+
+
+def test_emptiness_that_pushes_the_rest_out_of_sight_is_counted() -> None:
+    assert shown("ls\n" + "\n" * 60 + "curl evil") == "ls\n[60 empty lines]\ncurl evil"
+    assert shown("a\u3164b\u2800c") == "a\\u3164b\\u2800c"

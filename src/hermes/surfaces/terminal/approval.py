@@ -38,6 +38,7 @@ _REACHES = {
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
 }
 _MOST_LINES = 40
+_TAIL = 8  # of them from the end
 _NAMED = 5  # files of a patch
 _KEPT = 20_000  # characters from which on a summary may not be all
 _PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
@@ -58,8 +59,9 @@ class Questions:
 
     def __init__(self, show: Callable[[Mapping[str, Any] | None], None]) -> None:
         self._show = show
-        self._open: dict[str, Mapping[str, Any]] = {}
-        self._shown = ""
+        self._open: dict[tuple[str, str], Mapping[str, Any]] = {}  # by session and call: children count for themselves
+        self._shown = ("", "")
+        self._since = 0.0
 
     @property
     def current(self) -> Mapping[str, Any] | None:
@@ -70,36 +72,45 @@ class Questions:
         """Takes notice of questions, and of answers from anywhere."""
         match event["type"]:
             case "agent.approval.requested" | "agent.question.asked":
-                self._open[event["call_id"]] = event
+                self._open[_key(event)] = event
                 asyncio.get_running_loop().call_later(_PATIENCE, self._put_next)
             case "agent.approval.answered" | "agent.question.answered" | "agent.tool.finished":
-                self._close(event["call_id"])
+                self._close(_key(event))
             case "agent.turn.ended":
-                for call_id in list(self._open):
-                    self._close(call_id)
+                for key in [key for key in self._open if key[0] == event.get("session_id", "")]:
+                    self._close(key)
             case _:
                 pass
 
-    async def take(self, line: str, give: Callable[[Given], Awaitable[bool]]) -> bool:
-        """Uses a line as the answer to the current question; False when it is not clearly one."""
+    async def take(self, line: str, give: Callable[[Given], Awaitable[bool]], *, typed_at: float | None = None) -> bool:
+        """Uses a line as the answer to the current question; False when it is not clearly one.
+
+        A line that was typed before the question was shown (`typed_at`, in the loop's time) answers another one.
+        """
         request = self.current
         given = None if request is None else read_given(request, line)
-        if request is None or given is None:
+        if request is None or given is None or (typed_at is not None and typed_at < self._since):
             return False
         await give(given._replace(session=request.get("session_id", "")))
         return True
 
-    def _close(self, call_id: str) -> None:
-        self._open.pop(call_id, None)
-        if call_id == self._shown:
-            self._shown = ""
+    def _close(self, key: tuple[str, str]) -> None:
+        self._open.pop(key, None)
+        if key == self._shown:
+            self._shown = ("", "")
             self._show(None)
             self._put_next()
 
     def _put_next(self) -> None:
-        if not self._shown and self._open:
+        if self._shown not in self._open and self._open:
             self._shown = next(iter(self._open))
+            self._since = asyncio.get_running_loop().time()
             self._show(self._open[self._shown])
+
+
+def _key(event: Mapping[str, Any]) -> tuple[str, str]:
+    """Ids of calls are unique within their session only."""
+    return event.get("session_id", ""), event["call_id"]
 
 
 def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False) -> list[str]:
@@ -110,10 +121,11 @@ def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: b
     text = _told(request, whole=whole)
     paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
     summary = [(line, row) for line in text.split("\n") for row in wrap(line, max(columns - 2, 20))]
-    most = len(summary) if whole else _MOST_LINES
-    shown = [f"  {paint(line, row)}" for line, row in summary[:most]]
-    if len(summary) > most:
-        shown.append(style.dim(f"  ... {count(len(summary) - most, 'more line')}; v shows all of it"))
+    rows = [f"  {paint(line, row)}" for line, row in summary]
+    shown = rows
+    if not whole and len(rows) > _MOST_LINES:  # the end is shown too: what matters must not hide behind what does not
+        left = style.dim(f"  ... {count(len(rows) - _MOST_LINES, 'more line')}; v shows all of it")
+        shown = [*rows[: _MOST_LINES - _TAIL], left, *rows[-_TAIL:]]
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
     return [

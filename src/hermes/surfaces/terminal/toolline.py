@@ -7,11 +7,17 @@ from typing import Any
 import msgspec
 
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import cut, one_line, width
+from hermes.surfaces.terminal.text import clean, cut, one_line, width
 
 _BULKY = {"content", "old_text", "new_text", "items", "patch"}  # arguments that say more than a line can show
 
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$", re.MULTILINE)
+
+_NOTES = re.compile(r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE)
+_LAST = 3  # lines of a command that failed
+
+SHOWS = frozenset(("terminal", "run_python", "exec_command"))
+"""Tools whose output is worth a look."""
 
 
 class Marks(msgspec.Struct, frozen=True):
@@ -55,17 +61,38 @@ class Calls:
         return next((label for label, _ in reversed(self._calls.values())), "")
 
     def finish(self, event: Mapping[str, Any], style: Style, marks: Marks, columns: int) -> str:
-        """The line of a call that ended."""
-        label, since = self._calls.pop(event["call_id"], (event["name"], event["ts"]))
-        ok = event.get("ok", True)
+        """The line of a call that ended; below it the last words of a command that failed."""
+        label, since = self._calls.pop(event["call_id"], (one_line(event["name"]), event["ts"]))
+        ok, text = event.get("ok", True), event.get("text", "")
+        ended = outcome(text) if event["name"] in SHOWS else ""
         tail = duration(event["ts"] - since)
         if not ok:
-            tail += f" {marks.bullet} {one_line(event.get('text', ''))}"
+            tail += f" {marks.bullet} {ended or one_line(text)}"
         room = max(columns - 3, 16)
-        head = cut(label, room - len(tail) - 1 if ok else room // 2)
+        head = cut(label, max(0 if ok or ended else room // 2, room - width(tail) - 1, 8))
         rest = cut(tail, room - width(head) - 1)
         mark = style.green(marks.done) if ok else style.red(marks.failed)
-        return f"{mark} {head} {style.dim(rest)}"
+        output = last_lines(printed(text), _LAST) if ended and not ok else ()
+        below = [f"\n{style.dim(cut(f'  {marks.bar} {line}', columns - 1))}" for line in output]
+        return f"{mark} {head} {style.dim(rest)}{''.join(below)}"
+
+
+def outcome(text: str) -> str:
+    """`exit code 2`: what a command's result says of its end; empty when it did not run."""
+    found = _NOTES.findall(text)
+    return found[-1].partition(";")[0] if found else ""
+
+
+def printed(text: str) -> str:
+    """What a command printed, from its result."""
+    ends = list(_NOTES.finditer(text))
+    return text[: ends[-1].start()] if ends else text
+
+
+def last_lines(output: str, most: int) -> list[str]:
+    """The last lines that are not blank; what a progress bar overwrote is gone."""
+    lines = [clean(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
+    return [line for line in lines if line][-most:]
 
 
 def duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hermes import __version__
 from hermes.providers.routes import Route
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import wrap
+from hermes.surfaces.terminal.text import clean, wrap
 
 HONEST = (
     "A small local model for simple file tasks. It is often wrong on facts and advice, and may claim things it did not"
@@ -21,7 +21,7 @@ def banner(model: Route, session: str, style: Style, columns: int, *, resumed: b
         yield from (style.yellow(line) for line in wrap(HONEST, columns))
         yield LARGER
     if facts:
-        yield from (style.dim(line) for line in wrap(facts, columns))
+        yield from (style.dim(line) for line in wrap(clean(facts), columns))
     kind = "Going on with session" if resumed else "Session"
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
     yield from (style.dim(line) for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns))

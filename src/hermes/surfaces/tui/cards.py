@@ -1,13 +1,12 @@
 """Tool calls as cards: at work with what they print last, done with their mark, how long they took, and a diff."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
-from hermes.surfaces.terminal.toolline import Marks, duration, label_of
+from hermes.surfaces.terminal.toolline import SHOWS, Marks, duration, label_of, last_lines, outcome, printed
 from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Row
 
 _TAIL = 3  # lines of output while it runs
@@ -16,9 +15,7 @@ _FAILED = 5  # ... when it failed
 _PLAN = 20  # steps
 _DIFF = 24  # lines of a diff
 _KEPT = 2_000  # characters of output that are remembered
-_SHOWS = frozenset(("terminal", "run_python", "exec_command"))  # tools whose output is worth a look
 
-_NOTES = re.compile(r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE)
 _SANDBOX = {
     "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
     "\n[Hidden from commands, as they may hold secrets:": "Files that may hold secrets are hidden from commands.",
@@ -81,18 +78,18 @@ class Cards:
             tail = "waits for you" if card.waits else duration(seconds) if seconds >= 1 else ""
             head = cut(card.label, columns - 3 - width(tail))
             yield ((f"{'?' if card.waits else spinner} ", CYAN), (head, ""), (f" {tail}" if tail else "", DIM))
-            yield from self._output(_last(card.output, _TAIL), columns)
+            yield from self._output(last_lines(card.output, _TAIL), columns)
 
     def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """The rows of a call that ended."""
-        card = self._open.pop(event["call_id"], None) or Card(event["name"], None)
+        card = self._open.pop(event["call_id"], None) or Card(one_line(event["name"]), None)
         ok, text = event.get("ok", True), event.get("text", "")
-        shows = event["name"] in _SHOWS
+        ended = outcome(text) if event["name"] in SHOWS else ""
         parts = ["" if card.since is None else duration(event["ts"] - card.since)]
-        parts += [] if ok else [outcome(text) if shows else one_line(text)]
+        parts += [] if ok else [ended or one_line(text)]
         tail = f" {self._marks.bullet} ".join(filter(None, parts))
         room = max(columns - 3, 16)
-        least = 0 if ok or shows else room // 2  # a long reason must not take all the room
+        least = 0 if ok or ended else room // 2  # a long reason must not take all the room
         head = cut(card.label, max(least, room - width(tail) - 1, 8))
         rest = cut(tail, room - width(head) - 1)
         yield (
@@ -105,26 +102,15 @@ class Cards:
             yield from diff_rows(diff, columns, self._marks, _DIFF)
         elif ok and event["name"] == "todo":
             yield from _plan(text, columns)
-        elif not diff and shows:
-            yield from self._output(_last(card.output or _printed(text), _RESULT if ok else _FAILED), columns)
+        elif not diff and (ended or (ok and event["name"] in SHOWS)):
+            output = card.output or (printed(text) if ended else "")
+            yield from self._output(last_lines(output, _RESULT if ok else _FAILED), columns)
         for remark in [words for sign, words in _SANDBOX.items() if not ok and sign in text]:
             yield ((f"  {self._marks.bar} ", DIM), (cut(remark, columns - 5), YELLOW))
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
-
-
-def outcome(text: str) -> str:
-    """`exit code 2`: what a command's result says of its end; its whole first line when it says nothing."""
-    found = _NOTES.findall(text)
-    return found[-1].partition(";")[0] if found else one_line(text)
-
-
-def _printed(text: str) -> str:
-    """What a command printed, from its result."""
-    ends = list(_NOTES.finditer(text))
-    return text[: ends[-1].start()] if ends else text
 
 
 def _plan(text: str, columns: int) -> Iterator[Row]:
@@ -156,9 +142,3 @@ def diff_rows(lines: list[str], columns: int, marks: Marks, most: int) -> Iterat
                 DIM,
             ),
         )
-
-
-def _last(output: str, count: int) -> list[str]:
-    """The last lines that are not blank; what a progress bar overwrote is gone."""
-    lines = [clean(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
-    return [line for line in lines if line][-count:]

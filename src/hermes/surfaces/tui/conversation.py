@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,15 @@ from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.approval import Given, label_for, wants_all
+from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import in_sentences, not_saved
 from hermes.surfaces.terminal.question import Approvals, Question, nearest
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.tui.attachments import attach
 from hermes.surfaces.tui.foot import Foot, foot_of
-from hermes.surfaces.tui.order import InOrder
 from hermes.surfaces.tui.presses import Presses
-from hermes.surfaces.tui.recall import follow_elsewhere, recall
+from hermes.surfaces.tui.recall import follow_elsewhere, in_order, recall
 from hermes.surfaces.tui.relay import Relay
 from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
@@ -60,7 +60,7 @@ class Chat:
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._relay = Relay(app.bus.publish, session)
-        self._order = self._in_order(session)
+        self._order = in_order(self.app, session)
         self._following: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
         self.presses = Presses()
@@ -128,7 +128,7 @@ class Chat:
 
     async def go_on(self) -> None:
         """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
-        self._order = self._in_order(self.session)
+        self._order = in_order(self.app, self.session)
         if recall(self.app, self.view, self.screen):
             self.follow(resumes=True)
 
@@ -181,7 +181,7 @@ class Chat:
         self.view = ChatView(self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox))
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = Relay(self.app.bus.publish, session)
-        self._order = self._in_order(session)
+        self._order = in_order(self.app, session)
         self.refresh()
 
     async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
@@ -226,7 +226,7 @@ class Chat:
             await self._command(typed.text[1:])
             self.screen.ask(label_for(asked, self.screen.columns) if self.view.questions.current is asked else "")
         elif asked is not None:
-            if not await self.view.questions.take(typed.text, self._give):
+            if not await self.view.questions.take(typed.text, self._give, typed_at=typed.at):
                 self.view.ask_again()
         elif typed.text.startswith("/") and not typed.images:
             await self._command(typed.text[1:])
@@ -263,21 +263,12 @@ class Chat:
     async def _give(self, given: Given) -> bool:
         """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
         for _ in range(_TRIES):
-            if await self._hand_over(given):
+            if await hand_over(self.agent.service, given, self.session):
                 return True
             if not self.works or self.view.questions.current is None:
                 break
             await asyncio.sleep(_TICK)
         return False
-
-    async def _hand_over(self, given: Given) -> bool:
-        service, session = self.agent.service, given.session or self.session
-        if given.word is None:
-            return await service.reply(session, given.call_id, given.text, by="cli")
-        done = await service.answer(session, given.call_id, given.word, by="cli")
-        if done and given.text:
-            await service.submit(session, given.text, delivery="steer")
-        return done
 
     async def _follow(self, *, resumes: bool) -> None:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
@@ -305,14 +296,6 @@ class Chat:
             self._following.result()
         self._following = None
         self._interrupts.forget()
-
-    def _in_order(self, session: str) -> InOrder:
-        def read(after: int) -> list[dict[str, Any]]:
-            with suppress(StoreError):  # then at least what comes is shown
-                return [self.app.envelope(row) for row in self.app.store.log.events(session, after=after)]
-            return []
-
-        return InOrder(session, self.app.store.sessions.find(session).head, read)
 
     async def _tick(self) -> None:
         while True:

@@ -128,7 +128,8 @@ class Entry:
             self.buffer.reset()
             self.say("You were typing when the question came. Please answer it now.")
             return
-        typed = Typed(self._pastes.whole(text), self._pastes.pictures(text), steers)
+        now = asyncio.get_running_loop().time()
+        typed = Typed(self._pastes.whole(text), self._pastes.pictures(text), steers, now)
         if text and not self.answering:
             self.buffer.history.append_string(typed.text)
             self._pastes.clear()

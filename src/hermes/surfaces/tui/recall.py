@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from hermes.app import App
+from hermes.errors import StoreError
 from hermes.schema.events import ApprovalRequested, QuestionAsked, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.attachments import typed_part
+from hermes.surfaces.tui.order import InOrder
 from hermes.surfaces.tui.rows import painted
 from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.view import ChatView
@@ -29,6 +32,18 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
         if not runs:
             return
         await asyncio.sleep(_LOOK)
+
+
+def in_order(app: App, session: str) -> InOrder:
+    """Puts what comes of the session from now on into the order of its log."""
+
+    def read(after: int) -> list[dict[str, Any]]:
+        try:
+            return [app.envelope(row) for row in app.store.log.events(session, after=after)]
+        except StoreError:  # then at least what comes by itself is shown
+            return []
+
+    return InOrder(session, app.store.sessions.find(session).head, read)
 
 
 def recall(app: App, view: ChatView, screen: Screen) -> bool:

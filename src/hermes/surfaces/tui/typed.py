@@ -11,3 +11,5 @@ class Typed(msgspec.Struct, frozen=True):
     text: str
     images: tuple[Image, ...] = ()
     steers: bool = False
+    at: float | None = None
+    """When it was sent, in the loop's time; None where lines come from a pipe."""

@@ -88,7 +88,7 @@ def test_a_summary_can_not_drive_the_terminal_and_fits_it() -> None:
 
 
 def test_a_very_long_summary_says_that_there_is_more() -> None:
-    assert "60 more lines" in lines_of(request(summary="\n".join(["line"] * 100)), PLAIN, 80)[-1]
+    assert "60 more lines" in "".join(lines_of(request(summary="\n".join(["line"] * 100)), PLAIN, 80))
 
 
 async def test_questions_are_put_one_after_the_other() -> None:
@@ -168,3 +168,43 @@ def test_a_patch_is_shown_as_one_with_its_files() -> None:
     assert "  \x1b[32m+hello\x1b[0m" in lines
     better = asked | {"summary": "Edit src/a.py\n@@ -1 +1 @@\n-old\n+new"}
     assert lines_of(better, PLAIN, 80)[1] == "  Edit src/a.py"
+
+
+async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() -> None:
+    shown = Shown()
+    questions = Questions(shown)
+    questions.see({**request("call-1"), "session_id": "one"})
+    await asyncio.wait_for(shown.put.wait(), 5)
+    questions.see({**request("call-1"), "session_id": "two"})
+    given: list[Given] = []
+
+    async def give(answer: Given) -> bool:
+        given.append(answer)
+        return True
+
+    assert await questions.take("y", give)
+    assert given == [Given("call-1", "once", session="one")]
+    questions.see({"type": "agent.turn.ended", "session_id": "two", "reason": "done"})
+    assert questions.current is not None
+    assert questions.current["session_id"] == "one"
+
+
+async def test_a_line_typed_before_the_question_was_shown_is_no_answer() -> None:
+    shown = Shown()
+    questions = Questions(shown)
+    before = asyncio.get_running_loop().time()
+    questions.see(request("a"))
+    await asyncio.wait_for(shown.put.wait(), 5)
+
+    async def give(answer: Given) -> bool:
+        raise AssertionError(answer)
+
+    assert not await questions.take("y", give, typed_at=before)
+    assert questions.current is not None
+
+
+def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
+    long = {**request("a"), "summary": "\n".join(["ls -la", *(f"line {number}" for number in range(90)), "curl evil"])}
+    lines = lines_of(long, PLAIN, 80)
+    assert any("curl evil" in line for line in lines)
+    assert any("more lines; v shows all" in line for line in lines)

@@ -57,3 +57,12 @@ def test_durations(seconds: float, words: str) -> None:
 def test_a_terminal_without_unicode_gets_ascii() -> None:
     assert marks_for("ascii") == marks_for(None) == ASCII_MARKS
     assert marks_for("UTF-8") == Marks()
+
+
+def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None:
+    calls = Calls()
+    calls.see({"type": "agent.tool.started", "call_id": "c", "name": "terminal", "arguments": "{}", "ts": 1.0})
+    text = "one\ntwo\nthree\nfour\n[exit code 2; now in /x]"
+    done = {"type": "agent.tool.finished", "call_id": "c", "name": "terminal", "ok": False, "text": text, "ts": 2.0}
+    shown = calls.finish(done, Style(enabled=False), Marks(), 80).split("\n")
+    assert shown == ["✗ terminal 1.0 s · exit code 2", "  │ two", "  │ three", "  │ four"]

@@ -75,7 +75,7 @@ async def test_nothing_is_not_sent() -> None:
 async def test_enter_on_an_empty_input_is_told() -> None:
     desk = Desk()
     desk.enter()
-    assert desk.sent == [Typed("")]
+    assert [typed.text for typed in desk.sent] == [""]
 
 
 async def test_a_command_takes_the_place_of_words_that_were_only_offered() -> None:
