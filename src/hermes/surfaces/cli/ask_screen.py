@@ -12,6 +12,7 @@ from typing import Any
 
 from hermes.app.agent import Agent
 from hermes.surfaces.terminal.approval import ASKED, Given, Questions, again, label_for, lines_of, wants_all
+from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
@@ -129,10 +130,4 @@ class AskScreen:
             await self._give(Given(request["call_id"], word, session=request.get("session_id", "")))
 
     async def _give(self, given: Given) -> bool:
-        service, session = self._agent.service, given.session or self._session
-        if given.word is None:
-            return await service.reply(session, given.call_id, given.text, by="cli")
-        done = await service.answer(session, given.call_id, given.word, by="cli")
-        if done and given.text:
-            await service.submit(session, given.text, delivery="steer")
-        return done
+        return await hand_over(self._agent.service, given, self._session)
