@@ -7,6 +7,7 @@ first table's head belongs to some table. Where that is, a TOML parser says, not
 
 import re
 import tomllib
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from hermes.errors import SettingsError
 BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
 END = "# <<< hermes <<<"
 _LINE = r"(?:^|(?<=\A\ufeff))"  # where a line begins, also behind a byte order mark
+_PROBE = "hermes-asks-whether-this-is-free"
 _UNCHANGED = "Nothing was changed."
 
 
@@ -72,6 +74,11 @@ def data(parts: Parts) -> dict[str, Any]:
     return tomllib.loads(_readable(parts.above + parts.below))
 
 
+def closed(parts: Parts, keys: Iterable[str]) -> frozenset[str]:
+    """Those of the keys that can't be added to: the user wrote a whole table in one line."""
+    return frozenset(key for key in keys if not _complete(f"{parts.above}\n[{key}.{_PROBE}]\n"))
+
+
 def _parsed(text: str, name: str) -> None:
     try:
         tomllib.loads(_readable(text))
@@ -85,7 +92,7 @@ def _readable(text: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _complete(text: str, place: int) -> bool:
+def _complete(text: str, place: int | None = None) -> bool:
     """Whether a statement begins here: what is above is a whole document."""
     try:
         tomllib.loads(_readable(text[:place]))

@@ -2,11 +2,13 @@
 write, and the plugins that are installed. All of it is one marked block (see `block`).
 
 What the user has written in the file wins: a server or key that is there already is not written again. What has no
-equivalent in codex is reported. No secret is written: codex is told the name of the variable.
+equivalent in codex is reported. No secret that Hermes keeps is written: codex is told the name of the variable. What
+the user wrote as a plain value is written as one, which is reported, and the file is then for the user alone.
 """
 
 import difflib
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,11 @@ from hermes.codex import block
 from hermes.codex.asking import OWN_SERVER
 from hermes.settings import atomic
 from hermes.settings.load import read_text
+from hermes.settings.secrets import has_credentials, is_secret_value
 from hermes.settings.sections import McpServer
 
 PERMISSIONS = ":workspace"
+_OTHERS = 0o077  # what a file's mode gives anybody but its owner
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HIDDEN = re.compile(r"KEY|SECRET|TOKEN", re.IGNORECASE)  # names that codex keeps from its model's commands
@@ -43,7 +47,9 @@ class Plan(msgspec.Struct, frozen=True):
     before: str | None
     after: str
     unmapped: tuple[str, ...] = ()
-    """What has no equivalent, or gives way to what the file says, one sentence each."""
+    """What has no equivalent, gives way to what the file says, or may be a secret, one sentence each."""
+    private: bool = False
+    """Whether it has values that nobody else should read."""
 
     @property
     def diff(self) -> str:
@@ -56,9 +62,9 @@ def plan(path: Path, wanted: Wanted) -> Plan:
     """Works out the new file. Writes nothing. SettingsError when the file can't be changed safely."""
     before = read_text(path)
     parts = block.split(before or "", path.name)
-    writer = _Writer(block.data(parts))
+    writer = _Writer(block.data(parts), block.closed(parts, ("mcp_servers", "plugins")))
     lines = list(writer.lines(wanted))
-    return Plan(path, before, block.join(parts, lines, path.name), tuple(writer.unmapped))
+    return Plan(path, before, block.join(parts, lines, path.name), tuple(writer.unmapped), writer.private)
 
 
 def plan_removal(path: Path) -> Plan:
@@ -69,29 +75,37 @@ def plan_removal(path: Path) -> Plan:
 
 def write(planned: Plan) -> bool:
     """Makes it so, in one step. False when there is nothing to do, or when the file has changed since the plan."""
-    if planned.after == (planned.before or ""):
+    is_new = planned.after != (planned.before or "")
+    if not is_new and not (planned.private and _mode(planned.path) & _OTHERS):
         return False
     planned.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with atomic.locked(planned.path) as target:
         if read_text(target) != planned.before:
             return False
-        atomic.replace(target, planned.after)
-    return True
+        atomic.replace(target, planned.after, mode=_mode(target) & ~_OTHERS if planned.private else None)
+    return is_new
+
+
+def _mode(file: Path) -> int:
+    return stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
 
 
 class _Writer:
     """Writes the block's lines, around what the user has in the file."""
 
-    def __init__(self, there: Mapping[str, Any]) -> None:
+    def __init__(self, there: Mapping[str, Any], closed: frozenset[str] = frozenset()) -> None:
         self._there = there
+        self._closed = closed
         self.unmapped: list[str] = []
+        self.private = False
 
     def lines(self, wanted: Wanted) -> Iterator[str]:
         yield from self._permissions()
         yield from self._servers(wanted)
         plugins = self._there.get("plugins")
         known = plugins if isinstance(plugins, Mapping) else {}
-        for name in sorted(set(wanted.plugins) - set(known)):
+        new = sorted(set(wanted.plugins) - set(known))
+        for name in self._addable("plugins", new):
             yield from _table(("plugins", name), {"enabled": True})
 
     def _permissions(self) -> Iterator[str]:
@@ -101,10 +115,21 @@ class _Writer:
         else:
             yield f"default_permissions = {_value(PERMISSIONS)}"
 
+    def _addable(self, key: str, names: list[str]) -> list[str]:
+        """Those names, or none of them when the user's own line leaves no room for more."""
+        if key not in self._closed or not names:
+            return names
+        self.unmapped.append(
+            f"{key} is written in one line in your config.toml, to which nothing can be added. "
+            f"Not added: {', '.join(names)}. Write it as [{key}], and run `hermes codex on` again."
+        )
+        return []
+
     def _servers(self, wanted: Wanted) -> Iterator[str]:
         found = self._there.get("mcp_servers")
         known = found if isinstance(found, Mapping) else {}
-        for name, server in wanted.servers.items():
+        new: list[str] = []
+        for name in wanted.servers:
             if name in known or name == OWN_SERVER:
                 why = (
                     "is in your config.toml already, and stays as it is there"
@@ -112,17 +137,24 @@ class _Writer:
                     else "is Hermes' own name"
                 )
                 self.unmapped.append(f"mcp_servers.{name} {why}.")
-                continue
-            yield from self._server(name, server)
-        if wanted.tool_server and OWN_SERVER not in known:
-            command, *arguments = wanted.tool_server
-            own = {"command": command, "args": arguments, "default_tools_approval_mode": "approve"}
-            yield from _table(("mcp_servers", OWN_SERVER), own)
+            else:
+                new.append(name)
+        own_too = [OWN_SERVER] if wanted.tool_server and OWN_SERVER not in known else []
+        for name in self._addable("mcp_servers", new + own_too):
+            yield from self._own(wanted) if name == OWN_SERVER else self._server(name, wanted.servers[name])
+
+    def _own(self, wanted: Wanted) -> Iterator[str]:
+        command, *arguments = wanted.tool_server
+        own = {"command": command, "args": arguments, "default_tools_approval_mode": "approve"}
+        yield from _table(("mcp_servers", OWN_SERVER), own)
 
     def _server(self, name: str, server: McpServer) -> Iterator[str]:
         keys: dict[str, Any] = (
             {"url": server.url} if server.url else {"command": server.command, "args": list(server.args)}
         )
+        for key, texts in (("url", [server.url]), ("args", server.args)):
+            if any(is_secret_value(text) or has_credentials(text) for text in texts):
+                self._literal(f"mcp_servers.{name}.{key}")
         if server.url:
             keys |= self._headers(name, server.headers)
         else:
@@ -140,6 +172,7 @@ class _Writer:
         for key, value in env.items():
             if "${" not in value:
                 plain[key] = value
+                self._literal(f"mcp_servers.{name}.env.{key}")
             elif value == f"${{{key}}}" and _HIDDEN.search(key):
                 handed.append(key)
             else:
@@ -154,6 +187,7 @@ class _Writer:
             bearer, whole = _BEARER.fullmatch(value), _REFERENCE.fullmatch(value)
             if "${" not in value:
                 plain[key] = value
+                self._literal(f"mcp_servers.{name}.headers.{key}")
             elif bearer and key.lower() == "authorization" and _HIDDEN.search(bearer[1]):
                 keys["bearer_token_env_var"] = bearer[1]
             elif whole and _HIDDEN.search(whole[1]):
@@ -180,6 +214,10 @@ class _Writer:
         for key in ("idle_timeout", "trusted"):
             if getattr(server, key) != getattr(default, key):
                 self.unmapped.append(f"mcp_servers.{name}.{key} has no equivalent in codex.")
+
+    def _literal(self, where: str) -> None:
+        self.private = True
+        self.unmapped.append(f"{where} is written as it is, into a file that only you can read.")
 
     def _secret(self, where: str) -> None:
         self.unmapped.append(

@@ -173,6 +173,28 @@ def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
+LITERAL = migrate.Wanted(servers={"s": McpServer(command="x", env={"API_KEY": "sk-literal"})})
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o600, 0o400])
+def test_a_file_with_values_of_servers_is_for_the_user_alone(tmp_path: Path, mode: int) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(MINE)
+    config.chmod(mode)
+    assert migrate.write(migrate.plan(config, LITERAL))
+    assert config.stat().st_mode & 0o777 == mode & 0o700
+    assert "sk-literal" in config.read_text()
+
+
+def test_a_file_that_says_it_all_already_is_closed_to_others(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    assert migrate.write(migrate.plan(config, LITERAL))
+    assert config.stat().st_mode & 0o777 == 0o600
+    config.chmod(0o644)
+    assert not migrate.write(migrate.plan(config, LITERAL))
+    assert config.stat().st_mode & 0o777 == 0o600
+
+
 own_keys = st.lists(
     st.sampled_from(
         [

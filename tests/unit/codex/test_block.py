@@ -189,8 +189,44 @@ def test_a_file_that_can_not_be_changed_safely_is_refused(text: str) -> None:
     assert refused.value.hint.startswith("Nothing was changed.")
 
 
-def test_servers_in_one_inline_table_can_not_be_added_to() -> None:
-    parts = block.split('mcp_servers = { a = { command = "x" } }\n')
-    lines = list(_Writer(block.data(parts)).lines(Wanted(servers={"b": McpServer(command="y")})))
-    with pytest.raises(SettingsError, match="not valid TOML"):
-        block.join(parts, lines)
+@pytest.mark.parametrize("servers_line", ["mcp_servers = {}", 'mcp_servers = { a = { command = "x" } }'])
+@pytest.mark.parametrize("table", ["", '[projects."/a"]\ntrust_level = "trusted"\n'])
+def test_what_is_written_in_one_line_stays_and_is_reported(servers_line: str, table: str) -> None:
+    text = f"{servers_line}\nplugins = {{}}\n{table}"
+    parts = block.split(text)
+    writer = _Writer(block.data(parts), block.closed(parts, ("mcp_servers", "plugins")))
+    wanted = Wanted(servers={"b": McpServer(command="y")}, tool_server=("/opt/hermes",), plugins=("a@b",))
+    after = block.join(parts, list(writer.lines(wanted)))
+    assert tomllib.loads(after) == tomllib.loads(text) | {"default_permissions": ":workspace"}
+    assert block.join(block.split(after), []) == text
+    reported = "\n".join(writer.unmapped)
+    assert "mcp_servers is written in one line" in reported
+    assert "Not added: b, hermes." in reported
+    assert "plugins is written in one line" in reported
+
+
+def test_tables_that_can_be_added_to_are_open() -> None:
+    text = "[mcp_servers]\n[mcp_servers.a]\ncommand = 'x'\n[plugins]\n"
+    assert block.closed(block.split(text), ("mcp_servers", "plugins")) == frozenset()
+    assert block.closed(block.split(""), ("mcp_servers", "plugins")) == frozenset()
+
+
+def test_values_that_are_written_as_they_are_are_reported() -> None:
+    writer = _Writer({})
+    local = McpServer(command="x", env={"API_KEY": "sk-literal", "GIT_TOKEN": "${GIT_TOKEN}"})
+    remote = McpServer(url="https://me:pw@example.org", headers={"Authorization": "Bearer literal"})
+    list(writer.lines(Wanted(servers={"l": local, "r": remote, "none": McpServer(command="z", args=("-y",))})))
+    reported = "\n".join(writer.unmapped)
+    for where in ("mcp_servers.l.env.API_KEY", "mcp_servers.r.url", "mcp_servers.r.headers.Authorization"):
+        assert f"{where} is written as it is" in reported
+    assert writer.private
+    assert "literal" not in reported
+    assert "GIT_TOKEN" not in reported
+    assert "none" not in reported
+
+
+def test_a_file_without_literal_values_is_not_private() -> None:
+    writer = _Writer({})
+    list(writer.lines(Wanted(servers={"l": McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}"})})))
+    assert not writer.private
+    assert writer.unmapped == []
