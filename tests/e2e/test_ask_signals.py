@@ -157,7 +157,9 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(tmp_path: 
         async with hermes.terminal("--continue") as terminal:
             await terminal.sees("Ctrl-D quits ›")
             terminal.type("and then?\r")
-            await asyncio.sleep(0.7)
+            await terminal.until(lambda shown: "queued › and then?" in shown)
+            terminal.type("\x03")
+            await terminal.sees("leaves it alone")
             terminal.type("\x03")
             await terminal.sees("Your message is saved; the process that runs this session will answer it.")
             assert await terminal.ends() == 130
