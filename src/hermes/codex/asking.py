@@ -37,6 +37,7 @@ class _CommandAsked(msgspec.Struct, frozen=True, rename="camel"):
     command: str | None = None
     cwd: str | None = None
     reason: str | None = None
+    network_approval_context: Any = None
 
 
 class _ChangeAsked(msgspec.Struct, frozen=True, rename="camel"):
@@ -108,6 +109,10 @@ class Asking:
 
     async def _command(self, asked: _CommandAsked) -> str:
         command = shown_command(asked.command or "")
+        if not command.strip() or asked.network_approval_context is not None:
+            about = asked.network_approval_context or asked.reason
+            log.warning("declined for codex: it names no command, or wants more than to run one (%r)", about)
+            return "decline"
         cwd = asked.cwd or str(self._cwd)
         verdict = self._verdict(command, Path(cwd))
         if verdict.verdict == "forbid":
@@ -119,7 +124,9 @@ class Asking:
         reason = asked.reason or verdict.reason or "codex wants to run it outside its sandbox"
         request = _request(asked.item_id, "exec_command", arguments, f"{command}\nin {cwd}", reason)
         raw = msgspec.json.encode({"command": asked.command, "cwd": cwd}, order="sorted").decode()
-        return await self._decide(msgspec.structs.replace(request, shape=f"codex exec_command {raw}"))
+        return await self._decide(
+            msgspec.structs.replace(request, shape=f"codex exec_command {raw}", memorable=verdict.memorable)
+        )
 
     def _verdict(self, command: str, cwd: Path) -> Decision:
         """The boundary of the policy: one that fails does not allow."""
@@ -142,7 +149,7 @@ class Asking:
             call_id=call.id,
             name=call.name,
             arguments=call.arguments,
-            summary=f"{what}\nin {self._cwd}{root}\n{diff[:_MOST_DIFF]}",
+            summary=f"{what}\nin {self._cwd}{root}\n{_cut(diff)}",
             reason=asked.reason or "codex wants to change files outside its sandbox",
             reach="machine",
             shape=f"codex {call.name} {call.arguments}",
@@ -153,10 +160,11 @@ class Asking:
         return _DECISIONS.get(await self._ask(request), "decline")
 
     async def _ask(self, request: ApprovalRequested) -> Verdict:
-        """The person's answer. One that can't be had is a no."""
+        """The person's answer. One that can't be had is a no, and what is asked each time is answered for once."""
         self.waiting += 1
         try:
-            return (await self._approvals.ask(request)).answer
+            answer = (await self._approvals.ask(request)).answer
+            return answer if request.memorable or answer == "deny" else "once"
         except Exception:
             log.exception("nobody could be asked about %s", request.name)
             return "deny"
@@ -179,23 +187,29 @@ class Asking:
         return _declined() if content is None else {"action": "accept", "content": content, "_meta": None}
 
     async def _tool_asked(self, call: wire.Call, asked: _Elicited, meta: Mapping[str, Any]) -> object:
-        running = [
-            item
-            for item in self._items.values()
-            if isinstance(item, McpCall) and item.server == asked.server_name and item.status == "inProgress"
-        ]
-        name = f"mcp.{asked.server_name}.{running[-1].tool}" if running else f"mcp.{asked.server_name}"
-        number = running[-1].id if running else f"codex-{call.id}"
         parameters = meta.get("tool_params")
         arguments = parameters if isinstance(parameters, Mapping) else {}
+        running = self._running(asked.server_name, arguments)
+        name = f"mcp.{asked.server_name}.{running.tool}" if running else f"mcp.{asked.server_name}"
+        number = running.id if running else f"codex-{call.id}"
         shown = msgspec.json.encode(arguments, order="sorted").decode()
         about = str(meta.get("tool_description") or "")
         request = _request(number, name, arguments, f"{name} {shown}\nin {self._cwd}", asked.message or about)
-        answer = await self._ask(request)
+        answer = await self._ask(msgspec.structs.replace(request, memorable=running is not None))
         if answer == "deny":
             return _declined()
         lasting = {"persist": "session"} if answer in ("session", "always") else None
         return {"action": "accept", "content": _NOTHING, "_meta": lasting}
+
+    def _running(self, server: str, arguments: Mapping[str, Any]) -> McpCall | None:
+        """The call that codex asks about; None when it can't be told for certain. Codex does not name it."""
+        found = [
+            item
+            for item in self._items.values()
+            if isinstance(item, McpCall) and item.server == server and item.status == "inProgress"
+            if (item.arguments or {}) == arguments
+        ]
+        return found[0] if len(found) == 1 else None
 
     async def _form(self, call: wire.Call, asked: _Elicited) -> dict[str, object] | None:
         """One question per field; None as soon as one is not answered."""
@@ -247,6 +261,12 @@ def _request(number: str, name: str, arguments: Mapping[str, Any], summary: str,
         reach="machine",
         shape=f"codex {name} {text}",
     )
+
+
+def _cut(diff: str) -> str:
+    left = len(diff) - _MOST_DIFF
+    more = f"\n[... {left:,} more characters of the patch are not shown here ...]" if left > 0 else ""
+    return diff[:_MOST_DIFF] + more
 
 
 def _converted(said: str, kind: str) -> str | int | float | bool | None:

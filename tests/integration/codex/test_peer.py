@@ -449,7 +449,7 @@ async def test_a_tool_of_another_server_is_asked_about_like_any_call(played: Any
         "server": "lab",
         "tool": "erase",
         "status": "inProgress",
-        "arguments": None,
+        "arguments": {"name": "x"},
     }
     meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"name": "x"}}
     params = {"serverName": "lab", "message": "Allow it?", "mode": "form", "_meta": meta, "requestedSchema": FORM}

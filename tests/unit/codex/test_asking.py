@@ -8,6 +8,7 @@ import pytest
 
 from hermes.codex.asking import Asking
 from hermes.codex.failures import CodexRefused
+from hermes.codex.items import Change, FileChange, McpCall
 from hermes.codex.wire import Call
 from hermes.core.ports import Decision
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
@@ -105,6 +106,95 @@ async def test_an_answer_is_remembered_for_the_command_as_codex_runs_it() -> Non
         await asking.answer(command(text))
     first, other, again = (request.shape for request in approvals.asked)
     assert first == again != other
+
+
+@pytest.mark.parametrize("text", [None, "", "  ", "/bin/bash -lc ''", "curl example.org"])
+async def test_leave_to_reach_a_host_is_not_given(text: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    approvals = Answers("once")
+
+    def judge(text: str, cwd: Path) -> Decision:
+        return Decision("allow", reach="machine")
+
+    context = {"host": "example.org", "protocol": "https"}
+    asked = command(text, networkApprovalContext=context)
+    assert await Asking(approvals, {}, Path("/w"), judge=judge).answer(asked) == {"decision": "decline"}
+    assert approvals.asked == []
+    assert "declined for codex: it names no command" in caplog.text
+    assert "example.org" in caplog.text
+
+
+@pytest.mark.parametrize("text", [None, "", "  ", "/bin/bash -lc ''"])
+async def test_leave_for_what_is_no_command_is_not_given(text: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody could be shown what the answer is about."""
+    approvals = Answers("once")
+    asked = command(text, reason="more permissions", additionalPermissions={"network": {"enabled": True}})
+    assert await Asking(approvals, {}, Path("/w")).answer(asked) == {"decision": "decline"}
+    assert approvals.asked == []
+    assert "declined for codex" in caplog.text
+    assert "more permissions" in caplog.text
+
+
+@pytest.mark.parametrize("memorable", [True, False])
+@pytest.mark.parametrize("answer", ["session", "always"])
+async def test_what_is_asked_each_time_is_not_allowed_for_longer(memorable: bool, answer: Any) -> None:
+    approvals = Answers(answer)
+
+    def judge(text: str, cwd: Path) -> Decision:
+        return Decision("ask", memorable=memorable)
+
+    got = await Asking(approvals, {}, Path("/w"), judge=judge).answer(COMMAND)
+    assert approvals.asked[0].memorable is memorable
+    assert got == {"decision": "acceptForSession" if memorable else "accept"}
+
+
+def tool(number: str, name: str, arguments: Any, **more: str) -> McpCall:
+    server, status = more.get("server", "lab"), more.get("status", "inProgress")
+    return McpCall(id=number, server=server, tool=name, arguments=arguments, status=status)
+
+
+@pytest.mark.parametrize(
+    ("running", "name", "number"),
+    [
+        ([tool("1", "erase", {"all": True}), tool("2", "read", {"x": 1})], "mcp.lab.erase", "1"),
+        ([tool("1", "erase", {"all": True}), tool("2", "read", {"all": True})], "mcp.lab", "codex-0"),
+        ([tool("1", "read", {"x": 1})], "mcp.lab", "codex-0"),
+        ([tool("1", "erase", {"all": True}, server="other")], "mcp.lab", "codex-0"),
+        ([tool("1", "erase", {"all": True}, status="completed")], "mcp.lab", "codex-0"),
+        ([], "mcp.lab", "codex-0"),
+    ],
+)
+async def test_the_tool_in_a_question_is_the_one_with_these_arguments(
+    running: list[McpCall], name: str, number: str
+) -> None:
+    approvals = Answers("session")
+    meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"all": True}}
+    asked = call("mcpServer/elicitation/request", serverName="lab", message="Allow it?", _meta=meta)
+    answer = await Asking(approvals, {item.id: item for item in running}, Path("/w")).answer(asked)
+    (request,) = approvals.asked
+    assert (request.name, request.call_id) == (name, number)
+    assert request.memorable is (number == "1")
+    assert answer == {"action": "accept", "content": {}, "_meta": {"persist": "session"} if number == "1" else None}
+
+
+async def test_a_tool_without_arguments_is_found_too() -> None:
+    approvals = Answers("once")
+    asked = call("mcpServer/elicitation/request", serverName="lab", _meta={"codex_approval_kind": "mcp_tool_call"})
+    await Asking(approvals, {"1": tool("1", "list", None)}, Path("/w")).answer(asked)
+    assert approvals.asked[0].name == "mcp.lab.list"
+
+
+@pytest.mark.parametrize("extra", [0, 1, 4_321])
+async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
+    head = "Edited a.py:\n"
+    diff = "+" * (6_000 - len(head) + extra)
+    approvals = Answers("once")
+    item = FileChange(id="f", changes=(Change("/w/a.py", "update", diff),))
+    await Asking(approvals, {"f": item}, Path("/w")).answer(call("item/fileChange/requestApproval", itemId="f"))
+    summary = approvals.asked[0].summary
+    if extra:
+        assert summary.endswith(f"\n[... {extra:,} more characters of the patch are not shown here ...]")
+    else:
+        assert summary.endswith("+++")
 
 
 async def test_a_question_of_an_unreadable_shape_is_refused() -> None:
