@@ -1,5 +1,7 @@
 """Starts the commands of one session, and clears up behind them: which sandbox, what fence, which environment."""
 
+import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -84,6 +86,7 @@ class Commands:
         A sandbox can fail to be made when what it was to cover is just being deleted: then it is made once more.
         """
         words = ""
+        await asyncio.to_thread(self._prepare, context)
         for _ in range(_ATTEMPTS):
             running = self.start(command, folder, context, takes_input=takes_input)
             began = False
@@ -95,6 +98,11 @@ class Commands:
             if began:
                 return running
         raise ToolFailed(f"The sandbox could not be made: {words}.", hint="Nothing was run.")
+
+    def _prepare(self, context: ToolContext) -> None:
+        """What fails here fails again at the start, which tells."""
+        with contextlib.suppress(OSError, ValueError):
+            self.sandbox.prepare(self._fence(context.cwd, context.reach))
 
     async def _give_up(self, running: Running) -> str:
         """Clears up what did not begin; returns its last words."""

@@ -183,9 +183,9 @@ async def test_undoing_follows_nothing_a_command_prepared(machine: Machine, trap
 
 async def test_no_command_writes_where_things_are_moved_aside(machine: Machine) -> None:
     text = (await machine.run("echo mine > .bashrc")).text
-    aside = Path(text.partition("(what was written is in ")[2].partition(")")[0])
+    aside = text.partition("(what was written is in ")[2].partition(")")[0]
     assert not (await machine.run(f"touch {aside}/x || ln -s / {aside}/y || mv {aside} {aside}2")).ok
-    assert [Path(aside, name).read_text() for name in os.listdir(aside)] == ["mine\n"]  # noqa: PTH208
+    assert (await machine.run(f"cat {aside}/*; ls {aside} | wc -l")).text.startswith("mine\n1\n")
 
 
 async def test_a_new_repository_is_no_offence(machine: Machine) -> None:

@@ -10,6 +10,7 @@ from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 from hermes.schema.events import Reach
 from hermes.tools.limits import Limits
+from hermes.tools.sandbox.index import tracked
 from hermes.tools.sandbox.secrets import workspace_secrets
 
 _FILES = (".env", ".env.local", "deploy/server.pem", "app/config/id_ed25519", ".aws/credentials", "a b/[x].key")
@@ -64,6 +65,77 @@ async def test_what_git_tracks_is_no_secret(wrapped: Machine) -> None:
     assert (await wrapped.run("git status --porcelain deploy")).text.startswith("A  deploy/server.pem")
     git(wrapped, "rm", "-q", "--cached", ".env")
     assert SECRET not in (await wrapped.run("cat .env")).text
+
+
+LAZY_REPOSITORY = """
+set -e; mkdir -p a/b/repo; cd a/b/repo; export HOME=$TMPDIR
+git init -q .; git config user.email a@b; git config user.name x
+mkdir in out; echo 1 > in/f; echo 2 > out/f; git add -A; git commit -qm x
+git sparse-checkout init --cone --sparse-index; git sparse-checkout set in
+T=$(git rev-parse HEAD:out); rm -f .git/objects/${T:0:2}/${T:2}
+git config core.repositoryformatversion 1; git config extensions.partialClone origin
+git config remote.origin.promisor true; git config remote.origin.url "$PWD"
+git config remote.origin.uploadpack "id > PWNED; :"; echo secret > .env; echo made
+"""
+
+
+async def test_looking_for_secrets_runs_nothing_of_a_repository(wrapped: Machine) -> None:
+    command = LAZY_REPOSITORY.replace("PWNED", f"{wrapped.outside}/pwned")
+    assert "made" in (await wrapped.run(command)).text
+    assert (await wrapped.run("echo second")).text == "second\n[exit code 0]"
+    wrapped.assert_untouched()
+
+
+async def test_a_command_cannot_show_a_secret_by_tracking_it(wrapped: Machine) -> None:
+    git(wrapped, "init", "-q", ".")
+    await wrapped.run("mv deploy moved; H=$(echo x | git hash-object -w --stdin)")
+    forge = "for f in .env moved/server.pem; do git update-index --add --cacheinfo 100644,$H,$f; done; git ls-files"
+    assert "moved/server.pem" in (await wrapped.run(f"H=$(echo x | git hash-object -w --stdin); {forge}")).text
+    assert SECRET not in (await wrapped.run("cat .env moved/server.pem")).text
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("kind", ["sha1", "sha256"])
+def test_an_index_of_every_version_is_read(tmp_path: Path, version: int, kind: str) -> None:
+    names = ["a", "deep/er/name.pem", "deep/er/other", "x" * 200 + ".key", "ünïcode"]
+    names += [f"many/{number}" for number in range(200)]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    for arguments in (
+        ["init", "-q", f"--object-format={kind}"],
+        ["add", "-A"],
+        ["update-index", "--index-version", "4"],
+    ):
+        if arguments[-1] != "4" or version == 4:
+            subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    (tmp_path / "intended").write_text("")
+    if version == 3:
+        subprocess.run(["git", "add", "-N", "intended"], cwd=tmp_path, check=True)
+        names.append("intended")
+    assert (tmp_path / ".git/index").read_bytes()[7] == version
+    assert tracked(str(tmp_path)) == set(names)
+
+
+def test_the_index_of_a_second_working_tree_is_found(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "main"], cwd=tmp_path, check=True)
+    (tmp_path / "main/f").write_text("x")
+    who = ["-c", "user.name=x", "-c", "user.email=x@y"]
+    for arguments in (["add", "f"], [*who, "commit", "-qm", "x"], ["worktree", "add", "-q", "../second"]):
+        subprocess.run(["git", "-C", "main", *arguments], cwd=tmp_path, check=True)
+    assert tracked(str(tmp_path / "second")) == {"f"}
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff", b"DIRC\0\0\0\4\0\0\0\1" + b"\xff" * 90]
+)
+def test_of_a_damaged_index_nothing_is_tracked(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/index").write_bytes(damage)
+    assert tracked(str(tmp_path)) == frozenset()
+    (tmp_path / ".git/index").unlink()
+    os.mkfifo(tmp_path / ".git/index")
+    assert tracked(str(tmp_path)) == frozenset()
 
 
 async def test_work_beside_a_secret_goes_on(wrapped: Machine) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
 from hermes.tools.sandbox.places import Hidden, find_hidden, is_workspace, protected, sockets
 from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
+from hermes.tools.sandbox.secrets import Identity
 
 _KEPT_OF_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system")
 """What of /run a program needs to look up names and to be found; the rest are doors to other programs."""
@@ -29,6 +30,12 @@ class Bubblewrap:
         self._calls = calls
         self._administrator = administrator
         self._views: dict[Fence, _View] = {}
+        self._secrets: dict[Path, frozenset[Identity]] = {}
+
+    def prepare(self, fence: Fence) -> None:
+        """Looks for what is to be hidden, which takes its time in a large workspace."""
+        if fence.reach != "machine":
+            self._view(fence)
 
     def start(self, launch: Launch, fence: Fence) -> Started:
         """Starts it in namespaces of its own, which end with it and with Hermes."""
@@ -60,7 +67,9 @@ class Bubblewrap:
         known = self._views.get(fence)
         if known is not None and known.found.is_current():
             return known
-        found = find_hidden(fence)
+        secrets = self._secrets.get(fence.workspace, frozenset())
+        found = find_hidden(fence, secrets)
+        self._secrets[fence.workspace] = secrets | found.secrets
         own = [fence.workspace] if is_workspace(fence.workspace) else []
         before = [
             str(self._program),

@@ -72,6 +72,10 @@ class Sandbox(Protocol):
         """One sentence: why it is not the best kind, or what it can't do. Empty when there is nothing to say."""
         ...
 
+    def prepare(self, fence: Fence) -> None:
+        """Does what takes time before a start and can be done in another thread."""
+        ...
+
     def start(self, launch: Launch, fence: Fence) -> Started:
         """Starts a program inside the fence. A fence of reach "machine" confines nothing."""
         ...
@@ -82,6 +86,9 @@ class NoSandbox(msgspec.Struct, frozen=True):
 
     why: str
     kind: Kind = "none"
+
+    def prepare(self, fence: Fence) -> None:
+        """There is nothing to do."""
 
     def start(self, launch: Launch, fence: Fence) -> Started:  # noqa: ARG002 - the port's shape
         """Starts it as it is."""

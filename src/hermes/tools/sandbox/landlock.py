@@ -65,6 +65,11 @@ class Landlock:
         self._rules: dict[Fence, _Rules] = {}
         self.why = f"{why} {_weakness(abi)}".strip()
 
+    def prepare(self, fence: Fence) -> None:
+        """Makes the rules, which takes its time when many folders must be listed."""
+        if fence.reach != "machine":
+            self._ruleset(fence)
+
     def start(self, launch: Launch, fence: Fence) -> Started:
         """Starts it from a thread that has confined itself."""
         if fence.reach == "machine":

@@ -6,12 +6,13 @@ A list by name, as no kernel knows what a secret is. Only what exists is returne
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
-from hermes.tools.sandbox.secrets import Secrets, workspace_secrets
+from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
 
 _OF_A_HOME = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".netrc", ".npmrc", ".pypirc", ".pgpass",
@@ -97,25 +98,26 @@ class Hidden(msgspec.Struct, frozen=True):
     places: tuple[Path, ...]
     folders: tuple[str, ...]
     times: tuple[int, ...]
+    secrets: frozenset[Identity] = frozenset()
 
     def is_current(self) -> bool:
         """Whether it still holds."""
         return self.times == _times(self.folders)
 
 
-def find_hidden(fence: Fence) -> Hidden:
-    """The places to hide, with what tells whether they are still the same."""
-    own = secrets_of(fence)
+def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hidden:
+    """The places to hide, with what tells whether they are still the same. What is `known` as secret stays hidden."""
+    own = secrets_of(fence, known)
     folders = tuple(dict.fromkeys(os.path.dirname(path) for path in _candidates(fence)))  # noqa: PTH120 - many, and fast
     folders += own.looked_at
     times = _times(folders)
-    return Hidden(hidden(fence, own.files), folders, times)
+    return Hidden(hidden(fence, own.files), folders, times, own.identities)
 
 
-def secrets_of(fence: Fence) -> Secrets:
+def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Secrets:
     """The workspace's own secret files, as far as they are hidden."""
     confined = fence.hide_secrets and fence.reach != "machine" and is_workspace(fence.workspace)
-    return workspace_secrets(fence.workspace) if confined else Secrets()
+    return workspace_secrets(fence.workspace, known) if confined else Secrets()
 
 
 def _times(folders: Iterable[str]) -> tuple[int, ...]:

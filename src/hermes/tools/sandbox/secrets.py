@@ -5,13 +5,17 @@ The search is bounded: the outermost folders come first.
 """
 
 import os
-import subprocess
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
+from hermes.tools.sandbox.index import index_of, tracked
 from hermes.tools.sensitive import is_build_product, is_secret
+
+Identity: TypeAlias = tuple[int, int]
 
 _FOLDERS = 1_000
 _FOUND = 100
@@ -21,14 +25,6 @@ _CODE = (
     *(".png", ".jpg", ".svg", ".lock"),
 )
 """Names that are never looked at closely: most files of most projects."""
-_SLOW = 10.0  # seconds for git to tell what it tracks
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--")
-_ENVIRONMENT = {
-    "PATH": f"{os.defpath}:/usr/local/bin",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_OPTIONAL_LOCKS": "0",
-}
 
 
 class Secrets(msgspec.Struct, frozen=True):
@@ -36,10 +32,11 @@ class Secrets(msgspec.Struct, frozen=True):
 
     files: tuple[str, ...] = ()
     looked_at: tuple[str, ...] = ()
+    identities: frozenset[Identity] = frozenset()
 
 
-def workspace_secrets(workspace: Path) -> Secrets:
-    """The secret files and folders of a workspace, absolute."""
+def workspace_secrets(workspace: Path, known: AbstractSet[Identity] = frozenset()) -> Secrets:
+    """The secret files and folders of a workspace, absolute. What was `known` stays secret, whatever git says now."""
     top = str(workspace)
     waiting, looked_at, indexes = [(top, top)], list[str](), list[str]()
     found: dict[str, list[str]] = {}
@@ -49,15 +46,16 @@ def workspace_secrets(workspace: Path) -> Secrets:
         entries = _entries(folder)
         if any(entry.name == ".git" for entry in entries):
             repository = folder
-            indexes.append(f"{folder}/.git/index")
+            indexes.append(index_of(folder))
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             if _is_secret(entry.path[len(top) + 1 :], entry.name, is_folder=is_folder):
                 found.setdefault(repository, []).append(os.path.realpath(entry.path))
             elif is_folder and entry.name != ".git" and not is_build_product(Path(entry.name)):
                 waiting.append((entry.path, repository))
-    files = [path for repository, paths in found.items() for path in _untracked(repository, paths[:_FOUND])]
-    return Secrets(tuple(files), (*looked_at, *indexes))
+    files = [path for repository, paths in found.items() for path in _untracked(repository, paths[:_FOUND], known)]
+    identities = frozenset(identity for identity in map(_identity, files) if identity is not None)
+    return Secrets(tuple(files), (*looked_at, *indexes), identities)
 
 
 def _is_secret(relative: str, name: str, *, is_folder: bool) -> bool:
@@ -75,26 +73,24 @@ def _entries(folder: str) -> "list[os.DirEntry[str]]":
         return []
 
 
-def _untracked(repository: str, paths: list[str]) -> Iterable[str]:
-    """The paths that git does not track; all of them when it can't tell."""
+def _untracked(repository: str, paths: list[str], known: AbstractSet[Identity]) -> Iterable[str]:
+    """The paths that git does not track, and those that were `known` as secret: a command can write the index."""
     if not os.path.lexists(f"{repository}/.git"):
         return paths
-    names = {os.path.relpath(path, repository): path for path in paths}
+    names = tracked(repository)
+    folders = {name[:at] for name in names for at, letter in enumerate(name) if letter == "/"}
+    relative = {path: os.path.relpath(path, repository) for path in paths}
+    return [
+        path
+        for path, name in relative.items()
+        if (name not in names and name not in folders) or _identity(path) in known
+    ]
+
+
+def _identity(path: str) -> Identity | None:
+    """What stays the same when a file is renamed, or a folder above it."""
     try:
-        done = subprocess.run(
-            [*_GIT, *(f":(literal){name}" for name in names)],
-            cwd=repository,
-            env=_ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SLOW,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return paths
-    tracked = set(map(os.fsdecode, done.stdout.split(b"\0")))
-    return [path for name, path in names.items() if name not in tracked and not _holds(name, tracked)]
-
-
-def _holds(folder: str, tracked: Iterable[str]) -> bool:
-    return any(name.startswith(f"{folder}/") for name in tracked)
+        info = os.stat(path)  # noqa: PTH116 - many, and fast
+    except OSError:
+        return None
+    return (info.st_dev, info.st_ino)
