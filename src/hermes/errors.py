@@ -103,3 +103,14 @@ class LeaseLost(StoreError):
 
 class ImportRejected(StoreError):
     """The file can't be imported."""
+
+
+_ENDS = (".", "!", "?", ":", ";", "…")
+
+
+def in_sentences(error: HermesError, message: str = "") -> str:
+    """What happened and what to do about it, one after the other; `message` in place of the error's own words."""
+    what = (message or error.message).strip()
+    if not error.hint:
+        return what
+    return f"{what}{'' if what.endswith(_ENDS) else '.'} {error.hint}".strip()

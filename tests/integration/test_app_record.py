@@ -27,6 +27,8 @@ class Recorder:
 
     def __init__(self, then: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
         self.stream = Bus().stream
+        self.subscribe = Bus().subscribe
+        self.unsubscribe = Bus().unsubscribe
         self.seen: list[dict[str, Any]] = []
         self._then = then
 

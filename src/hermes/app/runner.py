@@ -16,7 +16,7 @@ from hermes.core.history import History
 from hermes.core.ports import Approvals, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
-from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError
+from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -218,7 +218,7 @@ class Runner:
         except StoreError:
             raise
         except HermesError as error:
-            return TurnEnded(reason="failed", detail=f"{error.message} {error.hint}".strip(), usage=turn.budget.used)
+            return TurnEnded(reason="failed", detail=in_sentences(error), usage=turn.budget.used)
         except Exception as error:
             log.exception("turn of session %s failed", self.session)
             return TurnEnded(reason="failed", detail=f"{type(error).__name__}: {error}", usage=turn.budget.used)

@@ -16,7 +16,7 @@ import msgspec
 from hermes.core.plan import Planned, segments
 from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool, ToolContext
 from hermes.core.reply import Fault
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, in_sentences
 from hermes.schema.event import Event
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAsked, ToolProgress, ToolStarted
 from hermes.schema.messages import ToolCall, ToolFinished
@@ -194,7 +194,7 @@ class CallRunner:
                 await self._keeper.keep(context, item.tool.paths(item.arguments, context.cwd))
             return await item.tool.run(item.arguments, context)
         except ToolFailed as error:
-            return ToolResult(text=" ".join(part for part in (error.message, error.hint) if part), ok=False)
+            return ToolResult(text=in_sentences(error), ok=False)
         except Exception as error:
             log.exception("tool %s failed", item.call.name)
             return ToolResult(text=f"The tool failed: {type(error).__name__}: {error}", ok=False)

@@ -16,7 +16,7 @@ from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History
 from hermes.core.ports import ContextEngine, Journal, Model
 from hermes.core.reply import Judge, Verdict
-from hermes.errors import ModelError
+from hermes.errors import ModelError, in_sentences
 from hermes.schema.events import (
     CompactionFailed,
     MessageDelta,
@@ -117,9 +117,9 @@ class NativeRuntime:
             try:
                 message = await self._ask_with_room(turn)
             except ModelError as error:
-                return _ended(turn, "failed", " ".join(part for part in (error.message, error.hint) if part))
+                return _ended(turn, "failed", in_sentences(error))
             except BudgetSpent as error:
-                return _ended(turn, "budget", f"{error.message} {error.hint}")
+                return _ended(turn, "budget", in_sentences(error))
             verdict = judge.judge(message)
             if verdict.kind == "calls":
                 verdict = await self._run_calls(turn, message, judge)

@@ -183,7 +183,7 @@ async def test_results_come_in_the_order_of_the_calls() -> None:
 async def test_a_failing_tool_tells_the_model_why() -> None:
     bench = Bench(ScriptedModel(_say("fail"), _say("crash"), "done"))
     assert (await bench.run()).reason == "done"
-    assert bench.results == ["it did not work Try again.", "The tool failed: RuntimeError: bug"]
+    assert bench.results == ["it did not work. Try again.", "The tool failed: RuntimeError: bug"]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
 async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
     bench = Bench(ScriptedModel(Reply(text="part", error=ModelError("no credit", hint="Pay.", reason="billing"))))
     ended = await bench.run()
-    assert (ended.reason, ended.detail) == ("failed", "no credit Pay.")
+    assert (ended.reason, ended.detail) == ("failed", "no credit. Pay.")
     assert bench.journal.of(AssistantMessage) == []
 
 

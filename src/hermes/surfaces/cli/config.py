@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from hermes.errors import HermesError, SettingsError, UsageError
+from hermes.errors import HermesError, SettingsError, UsageError, in_sentences
 from hermes.settings.edit import set_secret, set_value, unset_value
 from hermes.settings.home import probe
 from hermes.settings.keys import Key, find_key, parse_value
@@ -22,7 +22,6 @@ from hermes.settings.origins import (
 )
 from hermes.settings.secrets import is_secret_value, is_secret_variable, mask, variable_for
 from hermes.surfaces.cli.parser import add_action
-from hermes.surfaces.terminal.message import in_sentences
 from hermes.surfaces.terminal.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut
 

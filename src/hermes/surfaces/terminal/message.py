@@ -2,10 +2,8 @@
 
 import sys
 
-from hermes.errors import HermesError, StoreError
+from hermes.errors import StoreError
 from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_style
-
-_ENDS = (".", "!", "?", ":", ";", "…")
 
 
 def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = True) -> None:
@@ -21,14 +19,6 @@ def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = T
             print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr, flush=True)
     except OSError:  # stderr is gone: the exit code is all that is left to say
         return
-
-
-def in_sentences(error: HermesError, message: str = "") -> str:
-    """What happened and what to do about it, one after the other; `message` in place of the error's own words."""
-    what = (message or error.message).strip()
-    if not error.hint:
-        return what
-    return f"{what}{'' if what.endswith(_ENDS) else '.'} {error.hint}".strip()
 
 
 def not_saved(error: StoreError) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.service import Delivery
-from hermes.errors import HermesError, StoreError
+from hermes.errors import HermesError, StoreError, in_sentences
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.approval import Given, label_for, wants_all
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import in_sentences, not_saved
+from hermes.surfaces.terminal.message import not_saved
 from hermes.surfaces.terminal.question import Approvals, Question, nearest
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.tui.attachments import attach

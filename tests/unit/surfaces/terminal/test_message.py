@@ -2,8 +2,8 @@
 
 import pytest
 
-from hermes.errors import HermesError, StoreError
-from hermes.surfaces.terminal.message import in_sentences, not_saved
+from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.surfaces.terminal.message import not_saved
 
 
 @pytest.mark.parametrize("message", ["not saved: no space left", "Not saved: no space left", "no space left"])
