@@ -164,12 +164,12 @@ class Asking:
         self.waiting += 1
         try:
             answer = (await self._approvals.ask(request)).answer
-            return answer if request.memorable or answer == "deny" else "once"
         except Exception:
             log.exception("nobody could be asked about %s", request.name)
-            return "deny"
+            answer = "deny"
         finally:
             self.waiting -= 1
+        return answer if request.memorable or answer == "deny" else "once"
 
     async def _elicited(self, call: wire.Call, asked: _Elicited) -> object:
         """An MCP server of codex wants something: leave to run a tool, or an answer."""

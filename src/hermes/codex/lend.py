@@ -12,6 +12,7 @@ import itertools
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -181,11 +182,12 @@ class Lender:
             return
         path = self._place()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        before = os.umask(0o177)
+        bound = _bound(path)
         try:
-            self._server = await asyncio.start_unix_server(self._accept, path, limit=MAX_MESSAGE)
-        finally:
-            os.umask(before)
+            self._server = await asyncio.start_unix_server(self._accept, sock=bound, limit=MAX_MESSAGE)
+        except BaseException:
+            bound.close()
+            raise
 
     async def _cancel(self) -> None:
         for task in list(self._calls):
@@ -239,9 +241,22 @@ class Lender:
         return ToolResult(text=found.text, ok=found.ok, images=found.images)
 
 
-async def borrow(socket: str, ask: Ask) -> Reply:
+def _bound(path: Path) -> socket.socket:
+    """A socket of this user's alone. It gets its mode before it listens, so nobody else can connect in between; the
+    process' umask is left alone, because it concerns whatever else runs."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.bind(str(path))
+        path.chmod(0o600)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+async def borrow(address: str, ask: Ask) -> Reply:
     """The tool server's end: one question, one answer. OSError when the session is gone."""
-    reader, writer = await asyncio.open_unix_connection(socket, limit=MAX_MESSAGE)
+    reader, writer = await asyncio.open_unix_connection(address, limit=MAX_MESSAGE)
     try:
         writer.write(msgspec.json.encode(ask) + b"\n")
         await writer.drain()
