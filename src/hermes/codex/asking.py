@@ -37,6 +37,7 @@ class _CommandAsked(msgspec.Struct, frozen=True, rename="camel"):
     command: str | None = None
     cwd: str | None = None
     reason: str | None = None
+    kind: str = "command"
     network_approval_context: Any = None
 
 
@@ -109,8 +110,8 @@ class Asking:
 
     async def _command(self, asked: _CommandAsked) -> str:
         command = shown_command(asked.command or "")
-        if not command.strip() or asked.network_approval_context is not None:
-            about = asked.network_approval_context or asked.reason
+        if not command.strip() or asked.kind != "command" or asked.network_approval_context is not None:
+            about = asked.network_approval_context or asked.reason or asked.kind
             log.warning("declined for codex: it names no command, or wants more than to run one (%r)", about)
             return "decline"
         cwd = asked.cwd or str(self._cwd)

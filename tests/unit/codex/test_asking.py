@@ -134,6 +134,14 @@ async def test_leave_for_what_is_no_command_is_not_given(text: str | None, caplo
     assert "more permissions" in caplog.text
 
 
+async def test_leave_to_type_into_a_running_command_is_not_given() -> None:
+    """The question names the command that runs, not what would be typed."""
+    approvals = Answers("once")
+    assert await Asking(approvals, {}, Path("/w")).answer(command("bash", kind="writeStdin")) == {"decision": "decline"}
+    assert await Asking(approvals, {}, Path("/w")).answer(command("bash", kind="command")) == {"decision": "accept"}
+    assert len(approvals.asked) == 1
+
+
 @pytest.mark.parametrize("memorable", [True, False])
 @pytest.mark.parametrize("answer", ["session", "always"])
 async def test_what_is_asked_each_time_is_not_allowed_for_longer(memorable: bool, answer: Any) -> None:
