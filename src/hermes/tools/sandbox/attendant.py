@@ -22,6 +22,7 @@ _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _GO_ON = 1
 _HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _NOW, _OMIT = (1 << 30) - 1, (1 << 30) - 2
+_NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside too
 _PAGE, _LONGEST = 4096, 4096
 
 Arguments: TypeAlias = tuple[int, ...]
@@ -78,6 +79,8 @@ class Attendant:
                 self._act(notice)
         except OSError as problem:
             error = problem.errno or errno.EPERM
+        except (OverflowError, ValueError, struct.error):  # numbers, names or memory that nothing can be done with
+            error = errno.EINVAL
         with contextlib.suppress(OSError):  # the asker is gone
             fcntl.ioctl(self.notices, _SEND, struct.pack("<QqiI", notice.id, 0, -error, flags))
 
@@ -107,11 +110,11 @@ class Attendant:
 
     def _chmod(self, handle: int, mode: int) -> None:
         with _owned(handle) as path:
-            os.chmod(path, mode & 0o7777)  # noqa: PTH101 - a file held open, by number
+            os.chmod(path, mode & _NO_SET_ID)  # noqa: PTH101 - a file held open, by number
 
     def _chown(self, handle: int, user: int, group: int) -> None:
         with _owned(handle) as path:
-            os.chown(path, _signed(user), _signed(group))
+            os.chown(path, _owner(user), _owner(group))
 
     def _utime(self, notice: Notice) -> None:
         folder, name, times, flags, *_ = notice.arguments
@@ -195,6 +198,12 @@ def _signed(value: int) -> int:
     """A 32-bit number as the kernel means it."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _owner(value: int) -> int:
+    """A user or group: any 32-bit number but the last, which says to leave it."""
+    value &= 0xFFFFFFFF
+    return -1 if value == 0xFFFFFFFF else value
 
 
 def _nanoseconds(seconds: int, rest: int, before: int) -> int:

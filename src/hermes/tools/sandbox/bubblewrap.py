@@ -15,6 +15,18 @@ from hermes.tools.sandbox.secrets import Identity
 
 _KEPT_OF_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system")
 """What of /run a program needs to look up names and to be found; the rest are doors to other programs."""
+_OF_THE_KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/mtrr",
+    "/proc/acpi",
+    "/proc/scsi",
+)
+"""The machine's own settings: root could write them, as the kernel asks who owns the file and not for a capability."""
+_MEMORY = 256 * 1024**2
+"""Bytes that a folder in memory can hold."""
 _ADMINISTRATOR = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 """What root keeps: to work with files of any owner where writing is possible at all."""
 
@@ -25,10 +37,11 @@ class Bubblewrap:
     kind: Kind = "bubblewrap"
     why = ""
 
-    def __init__(self, program: Path, calls: Calls | None, *, administrator: bool) -> None:
+    def __init__(self, program: Path, calls: Calls | None, *, administrator: bool, sizes: bool = True) -> None:
         self._program = program
         self._calls = calls
         self._administrator = administrator
+        self._sizes = sizes
         self._views: dict[Fence, _View] = {}
         self._secrets: dict[Path, frozenset[Identity]] = {}
 
@@ -74,18 +87,32 @@ class Bubblewrap:
         before = [
             str(self._program),
             *self._namespaces(fence),
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"),
+            *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", "1777"), "--proc", "/proc"),  # noqa: S108
+            *_each("--ro-bind", filter(os.path.exists, _OF_THE_KERNEL)),
+            *self._memory("/run", "0755"),
             *_each("--ro-bind-try", _KEPT_OF_RUN),
             *_covered(path for path in found.places if not _within(path, own)),
         ]
         behind = [
-            *("--tmpfs", "/var/tmp", "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
+            *(*self._memory("/var/tmp", "1777"), "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
             *_covered(path for path in found.places if _within(path, own)),
+            *self._closed(),
         ]
         self._views[fence] = _View(found, before, behind)
         return self._views[fence]
+
+    def _memory(self, place: str, mode: str) -> Iterator[str]:
+        """A folder in memory that can't take all of it."""
+        if self._sizes:
+            yield from ("--size", str(_MEMORY))
+        yield from ("--perms", mode, "--tmpfs", place)
+
+    def _closed(self) -> Iterator[str]:
+        """Folders in memory whose size can't be bounded; where it can, only /dev, which needs no new files."""
+        for place in ("/dev",) if self._sizes else ("/dev", "/run", "/var/tmp"):  # noqa: S108
+            yield from ("--remount-ro", place)
 
     def _namespaces(self, fence: Fence) -> Iterator[str]:
         yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent")

@@ -28,6 +28,9 @@ def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) 
     if program is not None:
         bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0)
         problem = _try(bubblewrap)
+        if "--size" in problem:  # before version 0.7
+            bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0, sizes=False)
+            problem = _try(bubblewrap)
         if not problem:
             return bubblewrap
         why = f"bubblewrap can't be used here ({problem})."

@@ -17,9 +17,15 @@ _EPERM, _ENOSYS, _EAFNOSUPPORT, _EOPNOTSUPP = 1, 38, 97, 95
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in seccomp_data
 _X32 = 0x40000000
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_DATAGRAM = 2
+_STREAM, _PACKETS = 1, 5  # the kinds that are connected
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into a terminal
+_SET_OWNER = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP: who gets a signal when there is something to read
+_OWNER_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the same, and which signal
+_PIDFD_SEND = 424
+_OPENAT2 = 437
+_SET_ID = 0o6000
+_CREATES = 0x400040  # O_CREAT, O_TMPFILE: only with these an opening call has a mode
 _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr
 
 Instruction = tuple[int, int, int, int]
@@ -32,6 +38,7 @@ class Calls(msgspec.Struct, frozen=True):
     denied: tuple[int, ...]
     clone: int
     ioctl: int
+    fcntl: int
     socket: int
     socketpair: int
     connect: int
@@ -42,6 +49,10 @@ class Calls(msgspec.Struct, frozen=True):
     attended: "dict[str, int]"
     """Calls that change what a file is, by name: answered one by one where only Landlock holds."""
     signals: "dict[str, int]"
+    opening: "dict[int, int]"
+    """Calls that can make a file, with the place of its mode among the arguments; that of the flags is before it."""
+    making: "dict[int, int]"
+    """Calls that always make one, with the place of its mode."""
 
 
 # Mounting and namespaces, other processes' memory, keys, modules, clocks, disks, and rings that bypass filters.
@@ -56,6 +67,7 @@ _CALLS = {
         ),
         clone=56,
         ioctl=16,
+        fcntl=72,
         socket=41,
         socketpair=53,
         connect=42,
@@ -70,6 +82,8 @@ _CALLS = {
             "kill": 62, "tkill": 200, "tgkill": 234, "pidfd_open": 434, "rt_sigqueueinfo": 129,
             "rt_tgsigqueueinfo": 297,
         },
+        opening={2: 2, 257: 3},
+        making={85: 1, 133: 1, 259: 2},
     ),
     "aarch64": Calls(
         arch=0xC00000B7,
@@ -80,6 +94,7 @@ _CALLS = {
         ),
         clone=220,
         ioctl=29,
+        fcntl=25,
         socket=198,
         socketpair=199,
         connect=203,
@@ -91,9 +106,13 @@ _CALLS = {
             "kill": 129, "tkill": 130, "tgkill": 131, "pidfd_open": 434, "rt_sigqueueinfo": 138,
             "rt_tgsigqueueinfo": 240,
         },
+        opening={56: 3},
+        making={33: 2},
     ),
 }  # fmt: skip
 _CLONE3 = 435
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+"""Where the mode is among the arguments."""
 
 
 def calls_of(machine: str) -> Calls | None:
@@ -104,7 +123,11 @@ def calls_of(machine: str) -> Calls | None:
 def inside_namespaces(calls: Calls, reach: Reach) -> bytes:
     """For a command with a network and files of its own: its sockets are free, unless it shares the network."""
     families = (_UNIX, _INET, _INET6) if reach == "workspace" else (_INET, _INET6)
-    return _encode([*_preamble(calls), *_always(calls), *_sockets(calls, families), *_pairs(calls, reach), _allow()])
+    program = [*_preamble(calls), *_always(calls), *_sockets(calls, families), *_pairs(calls, reach)]
+    for name, index in _MODES.items():
+        if name in calls.attended:
+            program += _when(calls.attended[name], _no_set_id(index))
+    return _encode([*program, _allow()])
 
 
 def beside_landlock(calls: Calls, reach: Reach, *, attended: bool, signals: bool) -> bytes:
@@ -123,6 +146,10 @@ def beside_landlock(calls: Calls, reach: Reach, *, attended: bool, signals: bool
     if attended:
         for number in calls.attended.values():
             program += _when(number, [(_RETURN, 0, 0, _NOTIFY)])
+    if signals:
+        program += _deny(_PIDFD_SEND, _EPERM)
+        program += _when(calls.fcntl, _argument_among(1, _OWNER_COMMANDS, _EPERM))
+        program += _when(calls.ioctl, _argument_among(1, _SET_OWNER, _EPERM))
     if attended and signals:
         for number in calls.signals.values():
             program += _when(number, [(_RETURN, 0, 0, _NOTIFY)])
@@ -147,6 +174,12 @@ def _always(calls: Calls) -> Iterator[Instruction]:
     flags: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
     yield from _when(calls.clone, [*flags, _errno(_EPERM)])
     yield from _when(calls.ioctl, _argument_among(1, _TERMINAL_INPUT, _EPERM))
+    yield from _deny(_OPENAT2, _ENOSYS)  # the mode is out of sight there too
+    for number, index in calls.opening.items():
+        flags = [(_LOAD, 0, 0, _ARGUMENTS + 8 * (index - 1)), (_ANY_BIT, 0, 3, _CREATES)]
+        yield from _when(number, [*flags, *_no_set_id(index)])
+    for number, index in calls.making.items():
+        yield from _when(number, _no_set_id(index))
 
 
 def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
@@ -154,8 +187,8 @@ def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
     for family in families:
         if family == _UNIX and len(families) == 1:
-            body += [(_EQUAL, 0, 4, _UNIX), (_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
-            body += [(_EQUAL, 1, 0, _DATAGRAM), _allow(), (_LOAD, 0, 0, _ARGUMENTS)]
+            body += [(_EQUAL, 0, 5, _UNIX), (_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
+            body += [(_EQUAL, 1, 0, _STREAM), (_EQUAL, 0, 1, _PACKETS), _allow(), (_LOAD, 0, 0, _ARGUMENTS)]
         else:
             body += [(_EQUAL, 0, 1, family), _allow()]
     if _INET in families:
@@ -164,9 +197,10 @@ def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
 
 
 def _pairs(calls: Calls, reach: Reach) -> Iterator[Instruction]:
-    """A pair of datagram sockets can also write to others' sockets."""
+    """A pair of sockets without a connection (datagrams; raw ones are the same) can also write to others' sockets."""
     if reach != "workspace":
-        check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, _DATAGRAM)]
+        check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
+        check += [(_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _PACKETS)]
         yield from _when(calls.socketpair, [*check, _errno(_EPERM)])
 
 
@@ -185,6 +219,11 @@ def _argument_is_not_zero(index: int) -> list[Instruction]:
     """Goes on to the next instruction when an argument is not 0, else skips it."""
     low = _ARGUMENTS + 8 * index
     return [(_LOAD, 0, 0, low), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, low + 4), (_EQUAL, 1, 0, 0)]
+
+
+def _no_set_id(index: int) -> list[Instruction]:
+    """Refuses a mode that lets others run a file as its owner or group: outside the sandbox that would hold."""
+    return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index), (_ANY_BIT, 0, 1, _SET_ID), _errno(_EPERM)]
 
 
 def _argument_among(index: int, values: Sequence[int], error: int) -> list[Instruction]:

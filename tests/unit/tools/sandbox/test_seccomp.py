@@ -9,7 +9,7 @@ from hermes.tools.sandbox.seccomp import Calls, beside_landlock, calls_of, insid
 
 ALLOW, NOTIFY, REFUSED = 0x7FFF0000, 0x7FC00000, 0x00050000
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40
-STREAM, DATAGRAM, CLOSE_ON_EXEC = 1, 2, 0o2000000
+STREAM, DATAGRAM, RAW, PACKETS, CLOSE_ON_EXEC = 1, 2, 3, 5, 0o2000000
 REACHES: list[Reach] = ["workspace", "network"]
 
 
@@ -80,7 +80,9 @@ def test_calls_of_the_other_numbering_are_refused() -> None:
     ("reach", "family", "kind", "landlock", "namespaces"),
     [
         ("workspace", UNIX, STREAM | CLOSE_ON_EXEC, True, True),
+        ("workspace", UNIX, PACKETS, True, True),
         ("workspace", UNIX, DATAGRAM, False, True),
+        ("workspace", UNIX, RAW | CLOSE_ON_EXEC, False, True),
         ("workspace", INET, STREAM, False, True),
         ("workspace", INET6, DATAGRAM, False, True),
         ("workspace", NETLINK, 3, False, True),
@@ -116,7 +118,12 @@ def test_with_landlock_nothing_is_sent_to_others(calls: Calls) -> None:
     assert answer(program, calls, calls.sendto, 3, 1, 1, 0, 1 << 40) == REFUSED
     assert answer(program, calls, calls.sendto, 3, 1, 1, 0, 5) == REFUSED
     assert answer(program, calls, calls.socketpair, UNIX, STREAM) == ALLOW
+    assert answer(program, calls, calls.socketpair, UNIX, PACKETS | CLOSE_ON_EXEC) == ALLOW
     assert answer(program, calls, calls.socketpair, UNIX, DATAGRAM) == REFUSED
+    assert answer(program, calls, calls.socketpair, UNIX, RAW | CLOSE_ON_EXEC) == REFUSED
+    shared = inside_namespaces(calls, "network")
+    assert answer(shared, calls, calls.socketpair, UNIX, RAW) == REFUSED
+    assert answer(shared, calls, calls.socketpair, UNIX, STREAM) == ALLOW
     assert answer(program, calls, calls.prlimit, 0) == ALLOW
     assert answer(program, calls, calls.prlimit, 4711) == REFUSED
     assert answer(program, calls, calls.ioctl, 3, 0x40086602) == REFUSED, "chattr"
@@ -134,3 +141,32 @@ def test_what_landlock_does_not_see_is_asked_about(calls: Calls) -> None:
 
 def test_other_processors_are_unknown() -> None:
     assert calls_of("riscv64") is None
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_without_landlocks_own_guard_no_signal_takes_another_way(calls: Calls, attended: bool) -> None:
+    for signals, expected in ((True, REFUSED), (False, ALLOW)):
+        program = beside_landlock(calls, "workspace", attended=attended, signals=signals)
+        assert answer(program, calls, 424) == expected, "pidfd_send_signal"
+        assert {answer(program, calls, calls.fcntl, 3, command) for command in (8, 10, 15)} == {expected}
+        assert {answer(program, calls, calls.ioctl, 3, command) for command in (0x8901, 0x8902)} == {expected}
+        assert answer(program, calls, calls.fcntl, 3, 4) == ALLOW
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755])
+def test_no_file_is_made_that_runs_as_its_owner(calls: Calls, mode: int) -> None:
+    for program in programs(calls):
+        assert answer(program, calls, 437) == REFUSED, "openat2"
+        for number, index in calls.making.items():
+            assert answer(program, calls, number, *(0,) * index, mode) == REFUSED
+            assert answer(program, calls, number, *(0,) * index, 0o1777) == ALLOW
+        for number, index in calls.opening.items():
+            before = (0,) * (index - 1)
+            assert answer(program, calls, number, *before, 0o101, mode) == REFUSED
+            assert answer(program, calls, number, *before, 0o101, 0o755) == ALLOW
+            assert answer(program, calls, number, *before, 0, mode) == ALLOW, "without a new file it has no mode"
+    for program in programs(calls)[:2]:
+        for name, index in {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}.items():
+            if name in calls.attended:
+                assert answer(program, calls, calls.attended[name], *(0,) * index, mode) == REFUSED
+                assert answer(program, calls, calls.attended[name], *(0,) * index, 0o755) == ALLOW
