@@ -135,7 +135,7 @@ async def test_leave_for_what_is_no_command_is_not_given(text: str | None, caplo
 
 
 async def test_leave_to_type_into_a_running_command_is_not_given() -> None:
-    """The question names the command that runs, not what would be typed."""
+    """Its schema has no field for what would be typed, so nobody could be shown it for certain."""
     approvals = Answers("once")
     assert await Asking(approvals, {}, Path("/w")).answer(command("bash", kind="writeStdin")) == {"decision": "decline"}
     assert await Asking(approvals, {}, Path("/w")).answer(command("bash", kind="command")) == {"decision": "accept"}
