@@ -193,6 +193,62 @@ async def test_a_new_repository_is_no_offence(machine: Machine) -> None:
     assert (machine.workspace / ".git/config").exists()
 
 
+async def test_a_new_repository_keeps_what_runs_nothing(machine: Machine) -> None:
+    make = "git init -q {0}; git -C {0} remote add origin https://example.org/x; git -C {0} config user.name me"
+    text = (await machine.run(f"{make.format('.')}; {make.format('below')}")).text
+    assert text == "(no output) [exit code 0]"
+    assert "example.org" in (machine.workspace / "below/.git/config").read_text()
+
+
+EXECUTING = {
+    "a hook": ("mkdir -p {0}/.git/hooks; echo evil > {0}/.git/hooks/pre-commit", "hooks/pre-commit"),
+    "a watcher": ("git -C {0} config core.fsmonitor ./evil", "config"),
+    "an alias": ("git -C {0} config alias.st '!evil'", "config"),
+    "a filter": ("git -C {0} config filter.x.clean evil", "config"),
+    "another file": ("git -C {0} config include.path ../evil", "config"),
+}
+
+
+@pytest.mark.parametrize("folder", [".", "below"])
+@pytest.mark.parametrize("name", EXECUTING)
+async def test_a_new_repository_runs_nothing(machine: Machine, name: str, folder: str) -> None:
+    command, file = EXECUTING[name]
+    text = (await machine.run(f"git init -q {folder}; {command.format(folder)}")).text
+    assert "undone, as it can run something later" in text
+    assert not (machine.workspace / folder / ".git" / file).exists()
+    assert (machine.workspace / folder / ".git/HEAD").exists()
+
+
+POINTERS = [
+    "echo 'gitdir: evil' > .git",
+    "rm -f .git; git init -q evil; mv evil/.git .git",
+    "echo 'gitdir: ../evil' > sub/.git",
+    "echo evil > .git/modules/lib/hooks/post-checkout; echo evil >> .git/modules/lib/config",
+]
+
+
+@pytest.mark.parametrize("command", POINTERS)
+@pytest.mark.parametrize("top", [True, False])
+async def test_where_a_repository_is_stays_as_it_was(machine: Machine, command: str, top: bool) -> None:
+    git = machine.workspace / (".git" if not top else "real")
+    for folder in (git, git / "modules/lib"):
+        (folder / "hooks").mkdir(parents=True)
+        for file in ("HEAD", "config"):
+            (folder / file).write_text("")
+    (machine.workspace / "sub").mkdir()
+    (machine.workspace / "sub/.git").write_text("gitdir: ../.git/modules/lib")
+    if top:
+        (machine.workspace / ".git").write_text("gitdir: real")
+    before = pointers(machine.workspace)
+    await machine.run(command)
+    assert pointers(machine.workspace) == before
+
+
+def pointers(workspace: Path) -> dict[str, str]:
+    found = [workspace / ".git", workspace / "sub/.git", *workspace.glob(".git/modules/lib/**/*")]
+    return {str(path): path.read_text() for path in found if path.is_file()}
+
+
 async def test_a_home_as_the_workspace_keeps_its_secrets(machine: Machine) -> None:
     machine.workspace = machine.home
     text = (

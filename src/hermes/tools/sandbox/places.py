@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
 
 _OF_A_HOME = (
@@ -88,8 +89,24 @@ def is_workspace(folder: Path) -> bool:
 
 def protected(workspace: Path) -> list[str]:
     """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    nested = [f"{folder}/{name}" for folder in _repositories(workspace) for name in (".git/hooks", ".git/config")]
-    return [*(f"{workspace}/{name}" for name in PROTECTED), *nested]
+    nested = [f"{git}/{name}" for git in git_folders(workspace)[1:] for name in ("hooks", "config")]
+    pointers = [f"{folder}/.git" for folder in (str(workspace), *_folders(workspace)) if _is_pointer(f"{folder}/.git")]
+    return [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *nested]
+
+
+def git_folders(workspace: Path) -> list[str]:
+    """Where repositories keep what is theirs: the workspace's own (existing or not), those below, and submodules."""
+    nested = [git for folder in _folders(workspace) if os.path.isdir(git := f"{folder}/.git")]  # noqa: PTH112 - many
+    gits = [f"{workspace}/.git", *nested]
+    return [*gits, *(module for git in gits for module in modules(git))]
+
+
+def _is_pointer(git: str) -> bool:
+    """Whether it is a file or a link that says where the repository really is."""
+    try:
+        return not stat.S_ISDIR(os.lstat(git).st_mode)
+    except OSError:
+        return False
 
 
 class Hidden(msgspec.Struct, frozen=True):
@@ -166,13 +183,13 @@ def _children(folder: str) -> list[str]:
         return []
 
 
-def _repositories(workspace: Path) -> list[str]:
+def _folders(workspace: Path) -> list[str]:
     try:
         with os.scandir(workspace) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name != ".git"]
     except OSError:
         return []
-    return [folder for folder in folders[:_NESTED] if os.path.isdir(f"{folder}/.git")]  # noqa: PTH112 - many, and fast
+    return folders[:_NESTED]
 
 
 def _real(paths: Iterable[str]) -> Iterator[Path]:

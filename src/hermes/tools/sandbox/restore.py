@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from hermes.tools.sandbox.aside import Aside, put
-from hermes.tools.sandbox.places import protected
+from hermes.tools.sandbox.places import git_folders, protected
+from hermes.tools.sandbox.repository import points_into, runs_something
 
 _LARGEST, _MOST = 256 * 1024, 400
 
@@ -33,12 +34,15 @@ class Protection:
         self._workspace = workspace
         self._held = held
         self._before = _read(workspace)
+        self._gits = frozenset(Path(git) for git in git_folders(workspace) if os.path.lexists(git))
+        self._gits_now: frozenset[str] = frozenset()
         folders = {os.path.dirname(path) for path in protected(workspace)}  # noqa: PTH120 - many, and fast
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
     def changed(self) -> list[Path]:
-        """What is not as it was. A repository that was made meanwhile is no change."""
+        """What is not as it was. A repository that was made meanwhile is no change, as far as it runs nothing."""
         after = _read(self._workspace)
+        self._gits_now = frozenset(git_folders(self._workspace))
         return sorted(path for path in {*self._before, *after} if self._is_changed(path, after.get(path)))
 
     def undo(self, aside: Path) -> "Undone":
@@ -75,11 +79,19 @@ class Protection:
         if before == after:
             return False
         if before is None:
-            made = path.parent if path.parent.name == ".git" else path.parent.parent
-            return not (made.name == ".git" and self._folders.get(made, ()) is None and not made.is_symlink())
+            return self._is_offence(path, after)
         return not self._held or any(
             identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
         )
+
+    def _is_offence(self, path: Path, after: State | None) -> bool:
+        """Whether something new must go. A new repository is the command's own, but may run nothing."""
+        if path.name == ".git" and path.parent != self._workspace:
+            return not points_into(path, self._workspace / ".git")
+        made = next((folder for folder in path.parents if str(folder) in self._gits_now), None)
+        if made is None or made in self._gits or made.is_symlink() or after is None:
+            return True
+        return stat.S_ISLNK(after[0]) or runs_something(path, made, after[1])
 
     def _remove_empty(self, path: Path) -> None:
         """A folder that appeared with what was moved aside goes too."""

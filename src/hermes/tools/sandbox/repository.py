@@ -1,0 +1,69 @@
+"""Which parts of a git repository run programs: its hooks, and all settings that are not known to run none.
+
+A repository that a command made is the command's own, but whoever works in it later does so without a fence.
+"""
+
+import os
+import re
+from pathlib import Path
+
+_DEEPEST, _MOST = 3, 100
+_HARMLESS = r"""(?x) ^(
+        core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol
+          |safecrlf|worktree|quotepath|abbrev|compression|sparsecheckout(cone)?|untrackedcache|longpaths|sharedrepository)
+      | remote\.(url|fetch|push|pushurl|tagopt|promisor|partialclonefilter|mirror|prune|skipfetchall)
+      | branch\.\w+ | user\.\w+ | extensions\.\w+ | submodule\.(url|active|branch|path|fetchrecursesubmodules|recurse)
+      | (init\.defaultbranch|lfs\.repositoryformatversion|receive\.deny\w+|commit\.gpgsign|maintenance\.(auto|strategy))
+      | (pull|push|fetch|rebase|advice|color|gc|index|feature|status|log|tag|merge\.ff|rerere|pack|checkout|clone)\.?\w*
+    )$"""
+_HEADER = r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\\n]|\\.)*")?\s*\]'
+_SETTING = r"^\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$"
+
+
+def modules(git: str) -> list[str]:
+    """The folders of a repository's submodules within its own."""
+    found: list[str] = []
+    top = f"{git}/modules"
+    for place, folders, names in os.walk(top):
+        if "HEAD" in names:
+            found.append(place)
+            folders[:] = [name for name in folders if name == "modules"]
+        elif place[len(top) :].count("/") >= _DEEPEST or len(found) >= _MOST:
+            folders.clear()
+    return found[:_MOST]
+
+
+def points_into(pointer: Path, git: Path) -> bool:
+    """Whether a `.git` file names a place in a repository that is looked after: a working tree or a submodule."""
+    try:
+        text = pointer.read_text(errors="replace")[:4096]
+    except OSError:
+        return False
+    place = os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip())
+    return text.startswith("gitdir:") and Path(place).is_relative_to(os.path.realpath(git))
+
+
+def runs_something(path: Path, git: Path, content: bytes | str) -> bool:
+    """Whether a file of a new repository makes git run a program."""
+    if path.is_relative_to(git / "hooks"):
+        return path.suffix != ".sample"
+    if path.parent == git and path.name.startswith("config"):
+        return not isinstance(content, bytes) or not is_harmless(content.decode(errors="replace"))
+    return False
+
+
+def is_harmless(settings: str) -> bool:
+    """Whether every setting is known to run nothing. What can't be read is not."""
+    section = ""
+    for line in settings.replace("\\\n", " ").splitlines():
+        rest = line.strip()
+        if header := re.match(_HEADER, rest):
+            section, rest = header[1].lower().partition(".")[0], rest[header.end() :].strip()
+        if not rest or rest.startswith(("#", ";")):
+            continue
+        setting = re.match(_SETTING, rest)
+        if setting is None or not re.match(_HARMLESS, f"{section}.{setting[1].lower()}"):
+            return False
+        if re.match(r'["\s]*(!|ext::)', setting[2] or ""):
+            return False
+    return True
