@@ -9,7 +9,11 @@ _TELLING_NAMES = (
     r"|(^|_)(PWD|PAT|AUTH|DSN)$|COOKIE"
 )
 _OWN_NAMES = r"^(HERMES|OPENAI|ANTHROPIC|OPENROUTER|DEEPSEEK|MOONSHOT|GEMINI|MISTRAL|GROQ|XAI)_|^BASH_(ENV|FUNC)|^ENV$"
-_TELLING_VALUES = r"://[^/\s:@]*:[^/\s@]+@|^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_)|-----BEGIN"
+_PASSWORDS_OF_GEMS = r"^BUNDLE_\w+__"
+_TELLING_VALUES = r"://[^/\s]+@|^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_)|-----BEGIN"
+_TELLING_WORDS = r"(?i)passw|secret|token"
+_FOLDERS = r"PATH$|_(HOME|DIRS?|ROOT)$|^(HOME|SHELL|VIRTUAL_ENV|LS_COLORS)$"
+"""Variables that name folders, where such a word is only a name."""
 _KEPT = frozenset(("PWD", "OLDPWD"))
 _QUIET = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 _NEEDED = r"""(?x) ^(
@@ -41,4 +45,8 @@ def confined_environment(environment: Mapping[str, str], temporary: Path) -> dic
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return bool(re.search(_TELLING_NAMES, name) or re.search(_OWN_NAMES, name) or re.search(_TELLING_VALUES, value))
+    if any(re.search(names, name) for names in (_TELLING_NAMES, _OWN_NAMES, _PASSWORDS_OF_GEMS)):
+        return True
+    if re.search(_TELLING_VALUES, value):
+        return True
+    return bool(re.search(_TELLING_WORDS, value)) and not re.search(_FOLDERS, name)
