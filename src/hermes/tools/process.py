@@ -260,10 +260,11 @@ def script(order: Order, told: int, mark: int, *, alone: bool, confined: bool) -
     """What runs the command, its first argument, after it was marked and bounded: it tells that it begins, and about
     its end. `alone` in a process namespace, everything it can see is its own; else other tasks count too."""
     bash = order.shell.name == "bash"
-    limits = f"ulimit -S -{'x' if bash else 'w'} {mark} 2>/dev/null"
+    kept = "" if confined else "-S "  # confined, it is kept for good; else a Hermes within can set its own
+    limits = f"ulimit {kept}-{'x' if bash else 'w'} {mark} 2>/dev/null"
     if confined and os.geteuid() != 0:  # the kernel does not count root's
         most = order.limits.processes + (0 if alone else tasks())
-        limits += f"; ulimit -S -{'u' if bash else 'p'} {most} 2>/dev/null"
+        limits += f"; ulimit -{'u' if bash else 'p'} {most} 2>/dev/null"
     left = (
         f"n=0; for s in /proc/[0-9]*/stat; do n=$((n+1)); [ $n -gt {_TOLD} ] && break; read -r l <$s && echo $l; done"
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -69,6 +70,49 @@ async def test_a_daemon_is_named_and_ends(machine: Machine, start: str) -> None:
     result = await machine.run(f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30)
     assert "exit code 0; stopped what it left running: python" in result.text
     assert machine.carrying() == []
+
+
+UNMARKED = """
+import os, resource, sys, time
+if os.fork(): sys.exit()
+os.setsid()
+if os.fork(): os._exit(0)
+for limits in ((5, resource.getrlimit(10)[1]), (5, 5)):
+    try: resource.setrlimit(10, limits)
+    except (OSError, ValueError): pass
+os.closerange(0, 50)
+code = "import os, sys, time; os.rename('number.new', 'number'); time.sleep(600)"
+open("number.new", "w").write(str(os.getpid()))
+os.execve(sys.executable, [sys.executable, "-c", code], {})
+"""
+
+
+async def test_a_daemon_that_drops_its_marks_ends_too(machine: Machine) -> None:
+    """Seen by a pipe it holds open, not by the marks that end it: the pipe ends only when nobody runs any more."""
+    if machine.sandbox.kind == "none":
+        pytest.skip("nothing would hold it")
+    (machine.workspace / "daemon.py").write_text(UNMARKED)
+    pipe = machine.workspace / "life"
+    os.mkfifo(pipe)
+    life = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        start = f"exec 60>life; {sys.executable} daemon.py; until [ -s number ]; do sleep 0.01; done"
+        assert "exit code 0" in (await machine.run(start, timeout=30)).text
+        poll = select.poll()
+        poll.register(life, 0)
+        assert poll.poll(10_000), "somebody still holds the other end"
+    finally:
+        os.close(life)
+
+
+async def test_bounds_are_for_good(machine: Machine) -> None:
+    if machine.sandbox.kind == "none":
+        pytest.skip("nothing would hold it")
+    text = (await machine.run("ulimit -H -x; ulimit -S -x; ulimit -n 100; ulimit -n")).text.splitlines()
+    assert text[0] == text[1] != "unlimited"
+    assert text[2] == "100"
+    if machine.sandbox.kind == "landlock":
+        assert (await machine.run("ulimit -S -x 5; ulimit -x 5; ulimit -S -x")).text.splitlines()[-2] != "5"
 
 
 async def test_an_interrupt_ends_what_ignores_it(machine: Machine) -> None:

@@ -42,7 +42,9 @@ class Attendant:
 
     def __init__(self, notices: int, calls: Calls, folders: tuple[Path, ...], is_own: Callable[[int], bool]) -> None:
         self.notices = notices
-        self._names = {number: name for name, number in (calls.attended | calls.signals).items()}
+        bounds = {"setrlimit": calls.setrlimit, "prlimit": calls.prlimit}
+        self._names = {number: name for name, number in (calls.attended | calls.signals | bounds).items()}
+        self._bounded: set[int] = set()
         self._folders = folders
         self._is_own = is_own
 
@@ -73,7 +75,8 @@ class Attendant:
         flags = error = 0
         try:
             if notice.call in _BY_VALUE:
-                flags = _GO_ON if self._may_signal(notice) else 0
+                allowed = self._may_bound(notice) if notice.call in _BOUNDING else self._may_signal(notice)
+                flags = _GO_ON if allowed else 0
                 error = 0 if flags else errno.EPERM
             else:
                 self._act(notice)
@@ -172,6 +175,17 @@ class Attendant:
         finally:
             os.close(handle)
 
+    def _may_bound(self, notice: Notice) -> bool:
+        """Each bound is set once: by what starts the command, before the command itself. Looking is free."""
+        first, second, new, *_ = notice.arguments
+        bound = (first if notice.call == "setrlimit" else second) & 0xFFFFFFFF
+        if notice.call == "prlimit" and new == 0:
+            return True
+        if bound in self._bounded:
+            return False
+        self._bounded.add(bound)
+        return True
+
     def _may_signal(self, notice: Notice) -> bool:
         """Whether the target of a signal is one of the command's processes. Numbers can't change meanwhile."""
         target = _signed(notice.arguments[0])
@@ -182,7 +196,8 @@ class Attendant:
         return target > 0 and self._is_own(target)
 
 
-_BY_VALUE = frozenset(("kill", "tkill", "tgkill", "pidfd_open", "rt_sigqueueinfo", "rt_tgsigqueueinfo"))
+_BOUNDING = ("setrlimit", "prlimit")
+_BY_VALUE = frozenset(("kill", "tkill", "tgkill", "pidfd_open", "rt_sigqueueinfo", "rt_tgsigqueueinfo", *_BOUNDING))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ _SET_OWNER = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP: who gets a signal when th
 _OWNER_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the same, and which signal
 _PIDFD_SEND = 424
 _OPENAT2 = 437
+BOUNDS = (6, 10)
+"""RLIMIT_NPROC and RLIMIT_LOCKS: how many processes, and the mark by which they are found. Set once, then for good."""
 _SET_ID = 0o6000
 _CREATES = 0x400040  # O_CREAT, O_TMPFILE: only with these an opening call has a mode
 _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr
@@ -44,6 +46,7 @@ class Calls(msgspec.Struct, frozen=True):
     connect: int
     sendto: int
     prlimit: int
+    setrlimit: int
     attributes: tuple[int, ...]
     """Extended attributes: refused where only Landlock holds, which does not know of them."""
     attended: "dict[str, int]"
@@ -73,6 +76,7 @@ _CALLS = {
         connect=42,
         sendto=44,
         prlimit=302,
+        setrlimit=160,
         attributes=(188, 189, 190, 197, 198, 199, 463, 466, 469, 132, 235, 261),
         attended={
             "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452,
@@ -100,6 +104,7 @@ _CALLS = {
         connect=203,
         sendto=206,
         prlimit=261,
+        setrlimit=164,
         attributes=(5, 6, 7, 14, 15, 16, 463, 466, 469),
         attended={"fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54, "utimensat": 88},
         signals={
@@ -144,6 +149,8 @@ def beside_landlock(calls: Calls, reach: Reach, *, attended: bool, signals: bool
     for number in calls.attributes:
         program += _deny(number, _EOPNOTSUPP)
     if attended:
+        program += _when(calls.setrlimit, _ask_about(0, BOUNDS))
+        program += _when(calls.prlimit, _ask_about(1, BOUNDS))
         for number in calls.attended.values():
             program += _when(number, [(_RETURN, 0, 0, _NOTIFY)])
     if signals:
@@ -230,6 +237,13 @@ def _argument_among(index: int, values: Sequence[int], error: int) -> list[Instr
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
     for value in values:
         body += [(_EQUAL, 0, 1, value), _errno(error)]
+    return body
+
+
+def _ask_about(index: int, values: Sequence[int]) -> list[Instruction]:
+    body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
+    for value in values:
+        body += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _NOTIFY)]
     return body
 
 

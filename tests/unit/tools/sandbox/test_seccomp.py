@@ -170,3 +170,11 @@ def test_no_file_is_made_that_runs_as_its_owner(calls: Calls, mode: int) -> None
             if name in calls.attended:
                 assert answer(program, calls, calls.attended[name], *(0,) * index, mode) == REFUSED
                 assert answer(program, calls, calls.attended[name], *(0,) * index, 0o755) == ALLOW
+
+
+def test_the_bounds_of_a_command_are_asked_about(calls: Calls) -> None:
+    program = beside_landlock(calls, "workspace", attended=True, signals=False)
+    for bound, expected in ((6, NOTIFY), (10, NOTIFY), (7, ALLOW)):
+        assert answer(program, calls, calls.setrlimit, bound, 1) == expected
+        assert answer(program, calls, calls.prlimit, 0, bound, 1) == expected
+        assert answer(program, calls, calls.prlimit, 4711, bound, 1) == REFUSED
