@@ -440,6 +440,34 @@ async def test_closing_begins_nothing_new_and_what_waits_stays(tmp_path: Path) -
         assert sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
 
 
+async def test_what_waits_behind_a_turn_that_is_held_is_answered_when_it_is_wanted(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "two")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await desk.service.submit(session, "then this")
+        holding = asyncio.ensure_future(desk.service.hold(session))
+        await asyncio.sleep(0)
+        await desk.service.resume(session)  # before the turn has ended
+        await holding
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        assert ends == ["interrupted", "done"]
+
+
+async def test_a_turn_that_is_held_leaves_the_next_words_waiting(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT)) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        await desk.service.submit(session, "then this")
+        await desk.service.hold(session)
+        assert not desk.service.works_on(session)
+        assert sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+
+
 async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = desk.begin()

@@ -70,7 +70,7 @@ class Runner:
         self._turn: Turn | None = None
         self._unwanted = False
         self._closing = False
-        self._stopping = False
+        self.stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
 
@@ -89,7 +89,7 @@ class Runner:
 
     def stop(self) -> None:
         """Ends the running turn and begins no other; what waits is answered when the session is resumed."""
-        self._stopping = True
+        self.stopping = True
         self.interrupt()
 
     async def run(self) -> None:
@@ -103,7 +103,7 @@ class Runner:
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
             carried = await self._settle(journal)
-            while (carried or journal.history.waiting) and not self._stopping:
+            while (carried or journal.history.waiting) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
         finally:

@@ -138,6 +138,14 @@ class SessionService:
                 ):
                     yield dict(event)
 
+    async def hold(self, session: str) -> None:
+        """Ends the running turn. What waits behind it goes on waiting, until `resume` or the next words."""
+        self._wanted.discard(session)
+        task = self._tasks.get(session)
+        if task is not None:
+            self._runners[session].stop()
+            await asyncio.wait({task}, timeout=_PATIENCE)
+
     async def close(self) -> None:
         """Ends what runs, waits for it to be written down, and begins nothing new."""
         self._wanted.clear()
@@ -167,7 +175,7 @@ class SessionService:
     def _start(self, session: str) -> None:
         """Sees to it that a runner looks at the session after this moment."""
         runner = self._runners.get(session)
-        if session in self._tasks and runner and runner.journal:
+        if session in self._tasks and runner and runner.journal and not runner.stopping:
             return
         self._wanted.add(session)
         if session not in self._tasks:

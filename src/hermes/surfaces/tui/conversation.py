@@ -151,7 +151,7 @@ class Chat:
         """Stops the turn; what waits behind it is kept until the person sends it. False if it was stopped before."""
         if self.view.queued:
             self.view.hold()
-            self._holding = asyncio.ensure_future(self.agent.service.close())
+            self._holding = asyncio.ensure_future(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
     def stop(self) -> None:
