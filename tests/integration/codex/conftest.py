@@ -158,7 +158,9 @@ class Real:
         self.codex = Codex(binary=str(program), home=str(self.home))
         self.lend_command: tuple[str, ...] = ()
         self.secrets: dict[str, str] = {}
-        self.environ = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self.environ = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        self.environ["HOME"] = str(folder / "user")  # login shells of the tests must not touch the real one
+        (folder / "user").mkdir(exist_ok=True)
         for made in (self.home, self.cwd, folder / "tmp"):
             made.mkdir()
         self.environ["TMPDIR"] = str(folder / "tmp")
