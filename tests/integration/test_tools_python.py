@@ -1,6 +1,7 @@
 """`run_python` with real processes: calls go back to Hermes, output is the result, and everything ends."""
 
 import asyncio
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from hermes.tools.files import Files
 from hermes.tools.output import OutputFolder
 from hermes.tools.run_python import MAX_CALLS, PythonRunner
 from hermes.tools.sandbox import find_sandbox
+from hermes.tools.sandbox.fence import Sandbox
+from hermes.tools.sandbox.find import landlock_or_none
 from hermes.tools.tool import tool
 
 confined = pytest.mark.skipif(
@@ -31,6 +34,12 @@ def news(topic: str = "all", from_: int = 0) -> str:
     return f"{topic} {from_}"
 
 
+@functools.cache
+def same_processes(path: str, home: Path) -> Sandbox:
+    """A sandbox in which processes have the same numbers as outside, so that a test can look for them."""
+    return landlock_or_none("a test wants it.")
+
+
 class Lab:
     """`run_python` in a folder, and the calls that came out of it."""
 
@@ -43,7 +52,7 @@ class Lab:
         tools: list[Tool] = [files.read_file, files.write_file, news]
         self.tools = {one.spec.name: one for one in tools}
         environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret", "HOME": "/nowhere"}
-        surroundings = Surroundings(environment, folder / "hermes-home")
+        surroundings = Surroundings(environment, folder / "hermes-home", sandbox=same_processes)
         runner = PythonRunner(OutputFolder(folder / "out"), surroundings, lambda: self.tools)
         self.tool = runner.run_python
         self._answer = answer

@@ -1,6 +1,7 @@
 """The terminal against real processes that hang, hide, flood and lie."""
 
 import asyncio
+import functools
 import os
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
+from hermes.tools.commands import Surroundings
 from hermes.tools.output import OutputFolder
+from hermes.tools.sandbox.fence import Sandbox
+from hermes.tools.sandbox.find import landlock_or_none
 from hermes.tools.terminal import Terminal
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -31,13 +35,21 @@ time.sleep(600)
 """
 
 
+@functools.cache
+def same_processes(path: str, home: Path) -> Sandbox:
+    """A sandbox in which processes have the same numbers as outside, so that a test can look for them."""
+    return landlock_or_none("a test wants it.")
+
+
 class Bench:
     """A terminal in a folder of its own, and what it showed."""
 
     def __init__(self, folder: Path, environment: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.outputs = folder / "outputs"
-        self.terminal = Terminal(OutputFolder(self.outputs), environment or ENVIRONMENT)
+        variables = environment or ENVIRONMENT
+        around = Surroundings(variables, folder / "hermes", sandbox=same_processes)
+        self.terminal = Terminal(OutputFolder(self.outputs), variables, around)
         self.shown: list[str] = []
         self.on_show: Callable[[], None] = lambda: None
 
