@@ -9,6 +9,7 @@ import platform
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 from hermes.tools.terminal import Terminal
 
+PYTHON = os.path.realpath(sys.executable)
+"""The interpreter itself: where its environment lies, under /tmp perhaps, a confined command may not see."""
 SECRET = "the-decoy-secret"  # noqa: S105 - a decoy
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.machine import Machine, make_sandbox
+from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
 from hermes.tools.family import end_leftovers, marks_of, new_mark, processes
 from hermes.tools.limits import Limits
@@ -66,7 +66,7 @@ async def test_a_command_can_say_goodbye(machine: Machine) -> None:
 @pytest.mark.parametrize("start", ["{}", "env -i {}", "(setsid env -i {} </dev/null >/dev/null 2>&1 &)"])
 async def test_a_daemon_is_named_and_ends(machine: Machine, start: str) -> None:
     (machine.workspace / "daemon.py").write_text(DAEMON)
-    command = start.format(f"{sys.executable} daemon.py up")
+    command = start.format(f"{PYTHON} daemon.py up")
     result = await machine.run(f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30)
     assert "exit code 0; stopped what it left running: python" in result.text
     assert machine.carrying() == []
@@ -96,7 +96,7 @@ async def test_a_daemon_that_drops_its_marks_ends_too(machine: Machine) -> None:
     os.mkfifo(pipe)
     life = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        start = f"exec 60>life; {sys.executable} daemon.py; until [ -s number ]; do sleep 0.01; done"
+        start = f"exec 60>life; {PYTHON} daemon.py; until [ -s number ]; do sleep 0.01; done"
         assert "exit code 0" in (await machine.run(start, timeout=30)).text
         poll = select.poll()
         poll.register(life, 0)

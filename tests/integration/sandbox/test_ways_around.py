@@ -4,11 +4,10 @@ that overflow, and files that run as their owner."""
 import os
 import socket
 import stat
-import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.machine import Machine, make_sandbox
+from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
 from hermes.schema.events import Reach
 from hermes.tools.limits import Limits
@@ -50,7 +49,7 @@ for mode in (0o4755, 0o2755):
 
 def probe(machine: Machine, code: str) -> str:
     (machine.workspace / "probe.py").write_text(code)
-    return f"{sys.executable} probe.py"
+    return f"{PYTHON} probe.py"
 
 
 async def test_the_kernels_settings_cannot_be_written(machine: Machine) -> None:
