@@ -1,6 +1,6 @@
 """The tables of `state.db`, and the numbered steps that bring an older file to today's shape.
 
-`events` is the truth; every other table is a projection that can be rebuilt from it.
+`events` is the truth, and `KEPT` tables stand for themselves; every other table is a projection that can be rebuilt.
 """
 
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our file from another program's
@@ -85,5 +85,35 @@ CREATE INDEX usage_by_day ON usage (day);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE kind = 'child';
 """
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS)
+SCHEDULES = """
+CREATE TABLE jobs (
+  id       TEXT PRIMARY KEY,
+  revision INTEGER NOT NULL,    -- grows with each change of any job, so that a loop elsewhere notices it
+  data     TEXT NOT NULL        -- the job as JSON, see schema/schedules.py
+) WITHOUT ROWID;
+
+-- Every instant a job was planned for, written before it runs, and how it ended.
+CREATE TABLE instants (
+  job      TEXT NOT NULL,
+  due      REAL NOT NULL,
+  starts   REAL NOT NULL,             -- due and some jitter
+  cause    TEXT NOT NULL,             -- schedule, catch-up or hand
+  state    TEXT NOT NULL,             -- planned, running, done, failed, skipped or missed
+  reason   TEXT NOT NULL DEFAULT '',
+  repeats  INTEGER NOT NULL DEFAULT 1, -- how many instants in a row this stands for, from `due` on
+  session  TEXT NOT NULL DEFAULT '',
+  owner    TEXT NOT NULL DEFAULT '',  -- the process that runs it, as in leases
+  expires  REAL NOT NULL DEFAULT 0,   -- when its claim ends without a heartbeat
+  began    REAL NOT NULL DEFAULT 0,
+  ended    REAL NOT NULL DEFAULT 0,
+  delivery TEXT NOT NULL DEFAULT '',  -- where the result went, or why it did not
+  PRIMARY KEY (job, due)
+) WITHOUT ROWID;
+CREATE INDEX instants_open ON instants (state, starts) WHERE state IN ('planned', 'running');
+"""
+
+KEPT: tuple[str, ...] = ("jobs", "instants")
+"""Tables that are no projection: a rebuilt database takes over what can be read of them."""
+
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES)
 """Step n brings a file of version n to version n + 1; a new file runs them all."""
