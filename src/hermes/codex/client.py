@@ -9,9 +9,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import os
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -19,17 +16,15 @@ from typing import TypeVar
 
 import msgspec
 
+from hermes.children.child import CHUNK, Child
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
 from hermes.codex.failures import CodexFailed, CodexGone, CodexRefused, CodexSilent
 
 log = logging.getLogger("hermes.codex")
 
-_CHUNK = 256 * 1024
 _COMPLAINTS = 60  # lines of stderr that are remembered
 _GRACE = 0.3  # seconds for codex to leave by itself when its input ends; it takes 0.04
-_FORCED = 7.0
-_LEASH = Path(__file__).with_name("leash.py")
 
 T = TypeVar("T")
 
@@ -64,46 +59,37 @@ class _Initialized(msgspec.Struct, frozen=True):
 class Client:
     """A running process. `close` must be awaited, whatever happens."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", life: int, listener: Listener) -> None:
-        self.process = process
+    def __init__(self, child: Child, errors: asyncio.StreamReader, listener: Listener) -> None:
+        self.pid = child.pid
         self.version: tuple[int, ...] = ()
         self.noise = 0
-        self._life = life
+        self._child = child
+        self._closed = False
         self._listener = listener
         self._numbers = itertools.count(1)
         self._waiting: dict[wire.RequestId, asyncio.Future[wire.Answer]] = {}
         self._answering: dict[wire.RequestId, asyncio.Task[None]] = {}
         self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
-        self._reader = asyncio.StreamReader(limit=_CHUNK)
-        self._errors = asyncio.StreamReader(limit=_CHUNK)
-        self._writer: asyncio.StreamWriter | None = None
-        self._transports: list[asyncio.BaseTransport] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._errors = errors
         self._end: CodexGone | None = None
+        self._tasks = [asyncio.ensure_future(self._drain()), asyncio.ensure_future(self._read())]
 
     @classmethod
     async def start(cls, launch: Launch, listener: Listener) -> "Client":
         """Starts codex and shakes hands. CodexFailed says why that did not work; nothing is left running then."""
-        ours, theirs = os.pipe()
+        command = (str(launch.program), *launch.arguments)
+        errors = asyncio.StreamReader(limit=CHUNK)
         try:
-            process = subprocess.Popen(  # noqa: ASYNC220 - milliseconds, and asyncio's own does the same
-                [sys.executable, "-I", "-S", str(_LEASH), str(ours), str(launch.program), *launch.arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(ours,),
+            child = await Child.start(
+                command,
                 cwd=launch.cwd,
-                env=dict(launch.environment),
-                start_new_session=True,
+                environment=launch.environment,
+                complaints=lambda: asyncio.StreamReaderProtocol(errors),
             )
         except OSError as error:
-            os.close(theirs)
             raise CodexGone(f"Codex can't be started ({(error.strerror or str(error)).lower()}).") from error
-        finally:
-            os.close(ours)
-        client = cls(process, theirs, listener)
+        client = cls(child, errors, listener)
         try:
-            await client._connect()
             await client._shake_hands(launch.startup_timeout)
         except BaseException:
             await client.close()
@@ -113,7 +99,7 @@ class Client:
     @property
     def alive(self) -> bool:
         """Whether it can still be asked something."""
-        return self._end is None and self._life >= 0
+        return self._end is None and not self._closed
 
     @property
     def end(self) -> CodexGone | None:
@@ -145,38 +131,17 @@ class Client:
             raise CodexRefused(f"Codex answered {method} in a way Hermes does not understand: {error}") from error
 
     async def close(self) -> None:
-        """Ends codex with everything it started: its input ends, then the leash does the rest, also without us."""
-        if self._life < 0:
+        """Ends codex with everything it started: its input ends, then the leash does the rest."""
+        if self._closed:
             return
-        life, self._life = self._life, -1
+        self._closed = True
         for task in self._answering.values():
             task.cancel()
-        try:
-            if self._writer is not None:
-                self._writer.close()
-            await self._exited(_GRACE)
-        finally:
-            os.close(life)
-        await self._exited(_FORCED)
+        await self._child.stop(grace=_GRACE)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._answering.values(), return_exceptions=True)
-        for transport in self._transports:
-            transport.close()
         self._ended(CodexGone("Codex was closed."))
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        out, err, into = self.process.stdout, self.process.stderr, self.process.stdin
-        if out is None or err is None or into is None:
-            raise CodexGone("Codex has no pipes.")
-        for reader, pipe in ((self._reader, out), (self._errors, err)):
-            transport, _ = await loop.connect_read_pipe(lambda r=reader: asyncio.StreamReaderProtocol(r), pipe)
-            self._transports.append(transport)
-        writing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, into)
-        self._transports.append(writing)
-        self._writer = asyncio.StreamWriter(writing, protocol, None, loop)
-        self._tasks = [asyncio.ensure_future(self._drain()), asyncio.ensure_future(self._read())]
 
     async def _shake_hands(self, seconds: float) -> None:
         about = {
@@ -194,11 +159,10 @@ class Client:
         await self._send(wire.notification("initialized"))
 
     async def _send(self, line: bytes) -> None:
-        if self._writer is None or self._end is not None:
-            raise self._end or CodexGone("Codex has ended.")
+        if self._end is not None:
+            raise self._end
         try:
-            self._writer.write(line)
-            await self._writer.drain()
+            await self._child.write(line)
         except OSError as error:
             raise self._end or CodexGone(f"Codex has ended.{self.complaint()}") from error
 
@@ -206,14 +170,13 @@ class Client:
         lines = wire.Lines()
         end = CodexGone("")
         try:
-            while chunk := await self._reader.read(_CHUNK):
+            while chunk := await self._child.output.read(CHUNK):
                 for line in lines.feed(chunk):
                     await self._take(wire.classify(line))
         except CodexGone as error:
             end = error
         if not end.message:
-            await self._exited(0.5)
-            code = self.process.poll()
+            code = await self._child.exit_code(0.5)
             how = f" (exit code {code})" if code else ""
             hint = "What was done until then is kept. Say it again to go on."
             end = CodexGone(f"The codex process ended{how}.{self.complaint()}", hint=hint)
@@ -265,9 +228,9 @@ class Client:
     async def _drain(self) -> None:
         """Keeps the end of what codex complains about. A pipe that nobody empties would stop it."""
         rest = b""
-        while chunk := await self._errors.read(_CHUNK):
+        while chunk := await self._errors.read(CHUNK):
             *lines, rest = (rest + chunk).split(b"\n")
-            rest = rest[-_CHUNK:]
+            rest = rest[-CHUNK:]
             self._complaints.extend(plain(line.decode(errors="replace")) for line in lines)
         if rest:
             self._complaints.append(plain(rest.decode(errors="replace")))
@@ -285,11 +248,6 @@ class Client:
                 place.set_exception(self._end)
         for task in self._answering.values():
             task.cancel()
-
-    async def _exited(self, seconds: float) -> None:
-        deadline = asyncio.get_running_loop().time() + seconds
-        while self.process.poll() is None and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - the kernel knows
-            await asyncio.sleep(0.005)
 
 
 def decode(raw: msgspec.Raw, kind: type[T]) -> T | None:

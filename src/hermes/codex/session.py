@@ -99,7 +99,7 @@ class CodexSession:
     @property
     def pid(self) -> int:
         """The process at the top of what runs for this session; 0 when none does."""
-        return self._client.process.pid if self._client and self._client.alive else 0
+        return self._client.pid if self._client and self._client.alive else 0
 
     async def run_turn(self, opening: Opening, words: Words, stage: Stage) -> TurnResult:
         """One turn, to its end. CodexFailed when it could not even begin."""

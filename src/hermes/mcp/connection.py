@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hermes.mcp.address import Address
-from hermes.mcp.child import Child
+from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import Listing, listing
 from hermes.mcp.failures import Closed, Refused, ServerFailed, leaves
 from hermes.mcp.gate import Gate
@@ -54,7 +54,7 @@ class Connection:
         self._listed = float("-inf")
         self._listing_lock = asyncio.Lock()
         self._gate = Gate(self._list_changed)
-        self._child: Child | None = None
+        self._child: ServerChild | None = None
         self._transport: LimitedTransport | None = None
         self._left = False
         self._closing = asyncio.Event()
@@ -175,8 +175,8 @@ class Connection:
             async with over as streams, protocol.filtered(streams, self._gate, self._lost) as gated:
                 yield gated
             return
-        self._child = child = await Child.start(address.launch)
-        self.pid = child.process.pid
+        self._child = child = await ServerChild.start(address.launch)
+        self.pid = child.pid
         try:
             async with protocol.over_pipes(child, self._gate, self._lost) as streams:
                 yield streams
@@ -216,7 +216,7 @@ class Connection:
         """A server that has ended by itself: how, and its last words."""
         if self._child is None:
             return ServerFailed("it closed the connection")
-        code, words = self._child.process.poll(), self._said(self._child.log.tail())
+        code, words = self._child.ended, self._said(self._child.log.tail())
         how = f"it ended by itself (exit code {code})" if code is not None else "it closed its output"
         hint = f"What it wrote is in {self._child.log.path}." if words else ""
         return ServerFailed(how, hint=hint, said=words)

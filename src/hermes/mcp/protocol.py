@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import TypeAdapter, ValidationError
 
 from hermes import __version__
-from hermes.mcp.child import Child
+from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import RawTool
 from hermes.mcp.failures import Closed, Refused, ServerFailed
 from hermes.mcp.gate import Gate
@@ -152,7 +152,9 @@ def _raw(tool: types.Tool) -> RawTool:
 
 
 @contextlib.asynccontextmanager
-async def over_pipes(child: Child, gate: Gate, on_end: Callable[[], None]) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+async def over_pipes(
+    child: ServerChild, gate: Gate, on_end: Callable[[], None]
+) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """The streams of a server on this machine: one message per line. `on_end` is called when it says no more."""
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     # A server that does not read must not hold up who gives up on it.

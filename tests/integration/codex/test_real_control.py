@@ -189,7 +189,7 @@ async def nothing(_): return None
 async def main():
     launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
     client = await Client.start(launch, Listener(nothing, nothing))
-    print(client.process.pid, flush=True)
+    print(client.pid, flush=True)
     await asyncio.Event().wait()
 
 asyncio.run(main())

@@ -147,7 +147,7 @@ async def test_a_server_that_ends_takes_its_daemons_along(bench: "Bench", runnin
 
 def _unread(connection: Any) -> int:
     """Bytes that wait for the server to read."""
-    return connection._child._writer.transport.get_write_buffer_size()
+    return connection._child._child._writer.transport.get_write_buffer_size()
 
 
 async def test_a_server_that_does_not_read_does_not_hold_up_an_interrupt(bench: "Bench", wait_until: Any) -> None:
