@@ -28,7 +28,7 @@ class AskScreen:
         self._style = stderr_style()
         self._marks = marks_for(sys.stderr.encoding)
         self._calls = Calls()
-        self._questions = Questions(self._put)
+        self._questions = Questions(self._put, lambda _: self._ask_again())
         self._at_start = True
         self._status = ""
         self.tells = sys.stderr.isatty()
@@ -106,7 +106,8 @@ class AskScreen:
             return
         for line in lines_of(request, self._style, terminal_width(sys.stderr), whole=whole):
             self._line(line)
-        self._ask_again()
+        if whole:
+            self._ask_again()
 
     def _ask_again(self) -> None:
         self.finish()
@@ -119,9 +120,9 @@ class AskScreen:
             request = self._questions.current
             if request is None:
                 continue
-            if wants_all(request, line):
+            if wants_all(request, line.text):
                 self._put(request, whole=True)
-            elif not await self._questions.take(line, self._give):
+            elif not await self._questions.take(line.text, self._give, typed_at=line.at):
                 print(again(request), file=sys.stderr)
                 self._ask_again()
         while (request := self._questions.current) is not None:  # nobody can answer any more

@@ -42,6 +42,7 @@ _TAIL = 8  # of them from the end
 _NAMED = 5  # files of a patch
 _KEPT = 20_000  # characters from which on a summary may not be all
 _PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
+GRACE = 0.3  # seconds that a question is on the screen before a key can be meant for it
 
 
 class Given(NamedTuple):
@@ -55,10 +56,21 @@ class Given(NamedTuple):
 
 
 class Questions:
-    """The open questions of one session; the first of them is put to the person."""
+    """The open questions of one session; the first of them is put to the person.
 
-    def __init__(self, show: Callable[[Mapping[str, Any] | None], None]) -> None:
+    `show` gets it at once, `listen` when an answer counts: what is typed before that was meant for something else.
+    """
+
+    def __init__(
+        self,
+        show: Callable[[Mapping[str, Any] | None], None],
+        listen: Callable[[Mapping[str, Any]], None] = lambda _: None,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._show = show
+        self._listen = listen
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._open: dict[tuple[str, str], Mapping[str, Any]] = {}  # by session and call: children count for themselves
         self._shown = ("", "")
         self._since = 0.0
@@ -83,16 +95,17 @@ class Questions:
                 pass
 
     async def take(self, line: str, give: Callable[[Given], Awaitable[bool]], *, typed_at: float | None = None) -> bool:
-        """Uses a line as the answer to the current question; False when it is not clearly one.
-
-        A line that was typed before the question was shown (`typed_at`, in the loop's time) answers another one.
-        """
+        """Uses a line as the answer to the current question; False when it is not clearly one, or came too early."""
         request = self.current
         given = None if request is None else read_given(request, line)
-        if request is None or given is None or (typed_at is not None and typed_at < self._since):
+        if request is None or given is None or self.is_early(typed_at):
             return False
         await give(given._replace(session=request.get("session_id", "")))
         return True
+
+    def is_early(self, typed_at: float | None) -> bool:
+        """Whether a line was sent (in the loop's time; None from a pipe) before its writer can have read the question."""
+        return typed_at is not None and typed_at < self._since + GRACE
 
     def _close(self, key: tuple[str, str]) -> None:
         self._open.pop(key, None)
@@ -104,8 +117,13 @@ class Questions:
     def _put_next(self) -> None:
         if self._shown not in self._open and self._open:
             self._shown = next(iter(self._open))
-            self._since = asyncio.get_running_loop().time()
+            self._since = self._clock()
             self._show(self._open[self._shown])
+            asyncio.get_running_loop().call_later(GRACE, self._begin, self._shown)
+
+    def _begin(self, key: tuple[str, str]) -> None:
+        if key == self._shown and (request := self.current) is not None:
+            self._listen(request)
 
 
 def _key(event: Mapping[str, Any]) -> tuple[str, str]:
@@ -157,6 +175,11 @@ def again(request: Mapping[str, Any]) -> str:
 def wants_all(request: Mapping[str, Any], line: str) -> bool:
     """Whether a line asks to see all of what will happen."""
     return request["type"] == "agent.approval.requested" and line.strip().lower() in {"v", "view"}
+
+
+def is_word(request: Mapping[str, Any], line: str) -> bool:
+    """Whether a line is one of the words that a call is allowed or forbidden with."""
+    return request["type"] == "agent.approval.requested" and read_given(request, line) is not None
 
 
 def read_given(request: Mapping[str, Any], line: str) -> Given | None:

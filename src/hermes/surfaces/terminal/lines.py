@@ -4,7 +4,14 @@ import asyncio
 import os
 import sys
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
+
+
+class Line(NamedTuple):
+    """A line without its end, and when it was sent in the loop's time; None from a pipe, whose lines wait anyway."""
+
+    text: str
+    at: float | None = None
 
 
 class Lines:
@@ -13,7 +20,8 @@ class Lines:
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
         self._rest = b""
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._typed = os.isatty(self._fd)
+        self._queue: asyncio.Queue[Line | None] = asyncio.Queue()
 
     def __enter__(self) -> Self:
         asyncio.get_running_loop().add_reader(self._fd, self._receive)
@@ -24,8 +32,8 @@ class Lines:
     ) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
 
-    async def read(self) -> str | None:
-        """The next line, without its end."""
+    async def read(self) -> Line | None:
+        """The next line."""
         return await self._queue.get()
 
     def end(self) -> None:
@@ -42,5 +50,6 @@ class Lines:
             self._queue.put_nowait(None)
             return
         *whole, self._rest = (self._rest + data).split(b"\n")
+        at = asyncio.get_running_loop().time() if self._typed else None
         for line in whole:
-            self._queue.put_nowait(line.decode("utf-8", "replace").rstrip("\r"))
+            self._queue.put_nowait(Line(line.decode("utf-8", "replace").rstrip("\r"), at))

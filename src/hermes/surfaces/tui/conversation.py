@@ -16,7 +16,7 @@ from hermes.app.agent import Agent
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, StoreError, in_sentences
 from hermes.schema.messages import Image
-from hermes.surfaces.terminal.approval import Given, label_for, wants_all
+from hermes.surfaces.terminal.approval import Given, is_word, label_for, wants_all
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved
@@ -220,6 +220,8 @@ class Chat:
     async def _take(self, typed: Typed) -> None:
         """A line is the answer to a question, a command, or a message."""
         asked = self.view.questions.current
+        if asked is not None and self.view.questions.is_early(typed.at) and not is_word(asked, typed.text):
+            asked = None  # a message whose Enter came when the question did
         if asked is not None and wants_all(asked, typed.text):
             self.view.show_all()
         elif asked is not None and typed.text.startswith("/") and find_slash(typed.text[1:].partition(" ")[0]):

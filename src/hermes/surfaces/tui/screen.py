@@ -138,10 +138,10 @@ class PlainScreen:
     async def read(self) -> Typed | None:
         line = await self._lines.read()
         self._prompted, self._at_start = False, True
-        while line is not None and line.endswith("\\"):
+        while line is not None and line.text.endswith("\\"):
             more = await self._lines.read()
-            line = line[:-1] + "\n" + (more or "")
-        return None if line is None else Typed(line)
+            line = line._replace(text=line.text[:-1] + "\n" + (more.text if more else ""))
+        return None if line is None else Typed(line.text, at=line.at)
 
     def leave(self) -> None:
         self._lines.end()

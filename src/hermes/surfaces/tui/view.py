@@ -66,7 +66,7 @@ class ChatView:
         self.foot = foot or Foot()
         self.session = session
         self.busy = False
-        self.questions = Questions(self._put)
+        self.questions = Questions(self._put, self._listen)
 
     @property
     def queued(self) -> list[str]:
@@ -303,6 +303,8 @@ class ChatView:
         self._screen.whole()
         for line in lines_of(request, self._screen.style, self._screen.columns - 1):
             self._screen.line(line)
+
+    def _listen(self, request: Mapping[str, Any]) -> None:
         self._screen.ask(label_for(request, self._screen.columns))
 
     def _row(self, row: Row) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from hermes.surfaces.terminal.approval import Given, Questions, Word, again, label_for, lines_of, read_given, wants_all
 from hermes.surfaces.terminal.style import Style
+from hermes.testing.clock import FakeClock
 
 PLAIN = Style(enabled=False)
 
@@ -189,18 +190,41 @@ async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() 
     assert questions.current["session_id"] == "one"
 
 
-async def test_a_line_typed_before_the_question_was_shown_is_no_answer() -> None:
-    shown = Shown()
-    questions = Questions(shown)
-    before = asyncio.get_running_loop().time()
+@pytest.mark.parametrize(("seconds", "counts"), [(-0.2, False), (0.0, False), (0.25, False), (0.35, True)])
+async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(seconds: float, counts: bool) -> None:  # noqa: FBT001
+    clock, shown = FakeClock(100.0), Shown()
+    questions = Questions(shown, clock=clock.now)
     questions.see(request("a"))
     await asyncio.wait_for(shown.put.wait(), 5)
+    given: list[Given] = []
 
     async def give(answer: Given) -> bool:
-        raise AssertionError(answer)
+        given.append(answer)
+        return True
 
-    assert not await questions.take("y", give, typed_at=before)
+    clock.advance(seconds)
+    assert await questions.take("y", give, typed_at=clock.now()) is counts
+    assert [answer.word for answer in given] == ["once"] * counts
     assert questions.current is not None
+    assert await questions.take("y", give)  # a line of a pipe was there all along
+
+
+async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted() -> None:
+    shown, listening, loop = Shown(), asyncio.Event(), asyncio.get_running_loop()
+    heard: list[str] = []
+
+    def listen(request: Mapping[str, Any]) -> None:
+        heard.append(request["call_id"])
+        assert not questions.is_early(loop.time())
+        listening.set()
+
+    questions = Questions(shown, listen)
+    questions.see(request("a"))
+    await asyncio.wait_for(shown.put.wait(), 5)
+    questions.see(answered("a"))
+    questions.see(request("b"))
+    await asyncio.wait_for(listening.wait(), 5)
+    assert heard == ["b"]
 
 
 def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
