@@ -1,0 +1,1 @@
+"""The chat platforms. Each module implements the port; only the ones that run are imported."""
