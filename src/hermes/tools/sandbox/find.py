@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
-from hermes.tools.sandbox.fence import Fence, Kind, Launch, NoSandbox, Sandbox, Started
+from hermes.tools.sandbox.fence import Fence, Launch, NoSandbox, Sandbox, Started
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 
@@ -48,28 +48,6 @@ def landlock_or_none(why: str) -> Sandbox:
     landlock = Landlock(abi, calls, why)
     problem = _try(landlock)
     return NoSandbox(f"{why} Landlock can't be used either ({problem}).") if problem else landlock
-
-
-def likely_kind(search_path: str = "", user_home: Path = Path("/nonexistent")) -> Kind:
-    """Which kind `find_sandbox` will find, most likely: for a banner that can't wait for a program to be run."""
-    if platform.system() != "Linux":
-        return "none"
-    if find_bubblewrap(search_path, user_home) is not None and (os.geteuid() == 0 or _has_user_namespaces()):
-        return "bubblewrap"
-    return "landlock" if calls_of(platform.machine()) is not None and landlock_abi() > 0 else "none"
-
-
-def _has_user_namespaces() -> bool:
-    """Whether an ordinary user may make namespaces, as far as the kernel's settings tell."""
-    forbidding = {"user/max_user_namespaces": "0", "kernel/unprivileged_userns_clone": "0"}
-    forbidding["kernel/apparmor_restrict_unprivileged_userns"] = "1"
-    for name, value in forbidding.items():
-        try:
-            if Path("/proc/sys", name).read_text().strip() == value:
-                return False
-        except OSError:
-            continue
-    return True
 
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
