@@ -42,10 +42,13 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     here = environ(tmp_path, program)
     config = tmp_path / "user" / ".codex" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('model = "gpt-5.5"\n')
+    mine = f'model = "gpt-5.5" # sk-{"k" * 24}\n'
+    config.write_text(mine)
     shown = await hermes.run("codex", "on", "--dry-run", **here)
     assert '+default_permissions = ":workspace"' in shown.out
-    assert config.read_text() == 'model = "gpt-5.5"\n'
+    assert "kkkk" not in shown.out
+    assert "# ********" in shown.out
+    assert config.read_text() == mine
     on = await hermes.run("codex", "on", **here)
     assert (on.code, on.err) == (0, "")
     status = await hermes.run("codex", **here)
@@ -58,7 +61,7 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     assert any("with Hermes' block" in message for message in said)
     off = await hermes.run("codex", "off", **here)
     assert off.code == 0
-    assert config.read_text() == 'model = "gpt-5.5"\n'
+    assert config.read_text() == mine
     again = json.loads((await hermes.run("doctor", "--json", **here)).out)
     assert not any(one["check"] == "codex" for one in again["findings"])
 

@@ -7,6 +7,7 @@ import sys
 from hermes.codex.serve import serve_command
 from hermes.codex.switch import Place, disable, enable, status
 from hermes.settings.load import environment, find_home, load
+from hermes.settings.secrets import mask
 from hermes.surfaces.terminal.style import printable
 
 
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     outcome = disable(place) if args.action == "off" else asyncio.run(enable(place, dry_run=args.dry_run))
     if outcome.diff and args.dry_run:
-        print(printable(outcome.diff))
+        print(printable(mask(outcome.diff)))
     first, *notes = outcome.lines
     print(printable(first))
     for note in notes:
