@@ -133,7 +133,7 @@ def hash_of(folder: Path) -> str:
     """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen."""
     whole = hashlib.sha256()
     files = size = 0
-    for path in sorted(_files(folder)):
+    for path in files_of(folder):
         if path.is_symlink() or not path.is_file():
             raise ManifestError(f"{path.relative_to(folder)} is not a plain file")
         content = path.read_bytes()
@@ -145,9 +145,10 @@ def hash_of(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _files(folder: Path) -> list[Path]:
+def files_of(folder: Path) -> list[Path]:
+    """Every file and link in a folder, by name."""
     found: list[Path] = []
     for top, folders, names in os.walk(folder, followlinks=False):
         links = [name for name in folders if Path(top, name).is_symlink()]
         found += [Path(top, name) for name in (*names, *links)]
-    return found
+    return sorted(found)

@@ -76,6 +76,13 @@ class Leases:
         held = self._db.read(lambda connection: _find(connection, session))
         return held if held and is_live(held, self._clock.now()) else None
 
+    def held(self) -> list[Lease]:
+        """Every session that somebody runs now."""
+        now = self._clock.now()
+        query = "SELECT * FROM leases WHERE expires > ?"
+        rows = self._db.read(lambda connection: connection.execute(query, (now,)).fetchall())
+        return [lease for lease in (Lease(*row) for row in rows) if is_live(lease, now)]
+
 
 def require(connection: apsw.Connection, lease: Lease) -> None:
     """Raises unless this very lease is still the newest one, and was not given back."""

@@ -18,7 +18,6 @@ from hermes.surfaces.dashboard.staff import Staff
 from hermes.surfaces.dashboard.terminals import Terminals
 from hermes.tools.walk import Halt, Walk
 
-_RECENT = 50  # sessions that may be waiting for somebody
 _MOST_FILES = 20_000
 
 
@@ -55,8 +54,12 @@ class Dashboard:
         """The open questions of every session that runs, here or in another process."""
         if not self.app.has_log:
             return []
-        sessions = dict.fromkeys([*self.hub.asking, *await asyncio.to_thread(self._running)])
+        sessions = dict.fromkeys([*self.hub.asking, *await asyncio.to_thread(self.running)])
         return [one for session in sessions for one in await self.waiting(session)]
+
+    def running(self) -> list[str]:
+        """The sessions that are at work, here or in another process."""
+        return [lease.session for lease in self.app.store.leases.held()] if self.app.has_log else []
 
     def names(self, folder: Path, prefix: str, limit: int) -> list[str]:
         """Files and folders whose path holds that, those that begin so first."""
@@ -75,7 +78,3 @@ class Dashboard:
         self.hub.stop()
         await self.terminals.close()
         await self.staff.close()
-
-    def _running(self) -> list[str]:
-        store = self.app.store
-        return [info.id for info in store.sessions.recent(limit=_RECENT) if store.leases.holder(info.id)]

@@ -6,9 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import UsageError
+from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.history import Entry, Reverted
 from hermes.learning.learning import Learning, open_learning
 from hermes.learning.memory import FILES
+from hermes.learning.records import Record, Use
+from hermes.learning.skill import Skill
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -18,6 +21,8 @@ class MemoryFile(msgspec.Struct, frozen=True):
     name: str
     text: str
     fill: str
+    length: int
+    limit: int
 
 
 class MemoryView(msgspec.Struct, frozen=True):
@@ -32,6 +37,10 @@ class SkillRow(msgspec.Struct, frozen=True):
     enabled: bool
     pinned: bool
     problem: str
+    source: str
+    views: Annotated[int, Meta(description="How often the model read it.")]
+    commands: Annotated[int, Meta(description="How often the user called it.")]
+    last_used: Annotated[float, Meta(description="Unix seconds; 0 for never.")]
 
 
 class SkillList(msgspec.Struct, frozen=True):
@@ -88,10 +97,12 @@ class LearningRoutes:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
+        self._settings = dashboard.app.settings.learning
 
     def endpoints(self) -> list[Endpoint]:
         return [
             Endpoint("GET", "/api/memory", "observe", self.memory, answer=MemoryView),
+            Endpoint("POST", "/api/memory", "admin", self.note, body=MemoryEdit, answer=MemoryView),
             Endpoint("GET", "/api/skills", "observe", self.skills, answer=SkillList),
             Endpoint("GET", "/api/skills/{name}", "observe", self.skill, FileName, answer=SkillText),
             Endpoint("PATCH", "/api/skills/{name}", "admin", self.switch, body=SkillSwitch, answer=SkillList),
@@ -104,16 +115,26 @@ class LearningRoutes:
     def memory(self) -> MemoryView:
         """What Hermes remembers, how full it is, and which notes are kept out of the prompt."""
         memory = self._learning().memory
-        files = [MemoryFile(FILES[name], memory.read(name), memory.fill(name)) for name in FILES]
+        limits = {"memory": self._settings.memory_limit, "user": self._settings.user_limit}
+        texts = {name: memory.read(name) for name in FILES}
+        files = [
+            MemoryFile(FILES[name], text, memory.fill(name), len(text), limits[name]) for name, text in texts.items()
+        ]
         return MemoryView(files, msgspec.to_builtins(memory.flagged()))
 
+    def note(self, call: Call) -> MemoryView:
+        """Adds, replaces or removes one note, as the user's own change."""
+        learning = self._learning()
+        learning.home.ensure()
+        learning.apply(MemoryChange((call.body,)), Provenance("user"))
+        return self.memory()
+
     def skills(self) -> SkillList:
-        """All skills, and whether they are offered."""
+        """All skills, whether they are offered, and how often they were used."""
+        skills = self._learning().skills
+        uses, records = skills.records.uses(), skills.records.all()
         return SkillList(
-            [
-                SkillRow(one.name, one.description, one.origin, one.enabled, one.pinned, one.problem)
-                for one in self._learning().skills.all()
-            ]
+            [_row(one, records.get(one.name, Record()), uses.get(one.name, Use())) for one in skills.all()]
         )
 
     def skill(self, call: Call) -> SkillText:
@@ -156,4 +177,19 @@ class LearningRoutes:
 
     def _learning(self) -> Learning:
         app = self._board.app
-        return open_learning(app.home, app.settings.learning, environment(), clock=app.clock)
+        return open_learning(app.home, self._settings, environment(), clock=app.clock)
+
+
+def _row(skill: Skill, record: Record, use: Use) -> SkillRow:
+    return SkillRow(
+        name=skill.name,
+        description=skill.description,
+        origin=skill.origin,
+        enabled=skill.enabled,
+        pinned=skill.pinned,
+        problem=skill.problem,
+        source=record.source,
+        views=use.views,
+        commands=use.commands,
+        last_used=use.last,
+    )

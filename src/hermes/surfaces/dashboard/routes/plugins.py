@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 from starlette.responses import FileResponse, Response
 
-from hermes.errors import UsageError
+from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
+from hermes.plugins.catalogue import files_of, hash_of
 from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.plugins import Plugins
 
+_LONGEST_SHOWN = 256 * 1024  # bytes of a file
 _SERVED = frozenset(
     {".js", ".mjs", ".css", ".svg", ".png", ".jpg", ".webp", ".woff2", ".json", ".html", ".txt", ".wasm"}
 )
@@ -40,6 +42,22 @@ class PluginList(msgspec.Struct, frozen=True):
     plugins: list[PluginRow]
 
 
+class PluginFile(msgspec.Struct, frozen=True):
+    """A file of a plugin. `text` is null for what is no text, and for what is too long to be shown here."""
+
+    path: str
+    size: int
+    text: str | None
+
+
+class PluginContent(msgspec.Struct, frozen=True):
+    """Everything that would run. The hash is that of exactly these files."""
+
+    plugin: PluginRow
+    folder: str
+    files: list[PluginFile]
+
+
 class Enable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`hash` is that of what the user was shown."""
 
@@ -56,6 +74,7 @@ class PluginRoutes:
     def endpoints(self) -> list[Endpoint]:
         return [
             Endpoint("GET", "/api/plugins", "observe", self.overview, answer=PluginList),
+            Endpoint("GET", "/api/plugins/{name}", "observe", self.content, answer=PluginContent),
             Endpoint("PUT", "/api/plugins/{name}", "admin", self.change, body=Enable, answer=PluginList),
             Endpoint("GET", "/plugins/{name}/{file:path}", "observe", self.file, answer=None),
         ]
@@ -63,6 +82,14 @@ class PluginRoutes:
     async def overview(self) -> PluginList:
         """All plugins that were found, and how they are."""
         return PluginList([self._row(plugin) for plugin in await self._plugins.refresh()])
+
+    def content(self, call: Call) -> PluginContent:
+        """A plugin with its files, to be read before it is enabled. Reading runs nothing of it."""
+        plugin = self._plugins.catalogue.find(call.path["name"])
+        files = [_shown(plugin.folder, path) for path in files_of(plugin.folder)] if plugin.hash else []
+        if plugin.hash and hash_of(plugin.folder) != plugin.hash:
+            raise HermesError(f"The plugin {plugin.name} changed while it was read.", hint="Look at it again.")
+        return PluginContent(self._row(plugin), str(plugin.folder), files)
 
     async def change(self, call: Call) -> PluginList:
         """Enables a plugin as it was shown, or disables it."""
@@ -92,3 +119,10 @@ class PluginRoutes:
         said.pop("name", None)
         state = "failed" if error and plugin.state == "enabled" else plugin.state
         return PluginRow(plugin.name, state, plugin.hash, error or plugin.problem, **said)
+
+
+def _shown(folder: Path, path: Path) -> PluginFile:
+    content = path.read_bytes()
+    is_text = len(content) <= _LONGEST_SHOWN and b"\0" not in content
+    text = content.decode("utf-8", "replace") if is_text else None
+    return PluginFile(path.relative_to(folder).as_posix(), len(content), text)

@@ -13,6 +13,7 @@ from hermes import __version__
 from hermes.app.toolbox import needs_of
 from hermes.errors import HermesError
 from hermes.events import default_bus
+from hermes.schema.events import Reach
 from hermes.settings import keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, load_secrets
@@ -23,7 +24,7 @@ from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.staff import Choice
 from hermes.tools import all_tools
-from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
+from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
 from hermes.tools.sandbox.find import find_sandbox
 from hermes.tools.toolsets import toolset_of
 
@@ -40,6 +41,7 @@ class Status(msgspec.Struct, frozen=True):
     bus: dict[str, Any]
     wrong_credentials: int
     terminals: int
+    running: Annotated[list[str], Meta(description="Sessions that are at work, whichever process runs them.")]
 
 
 class UsageQuery(msgspec.Struct, frozen=True):
@@ -104,6 +106,8 @@ class PolicyView(msgspec.Struct, frozen=True):
 class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(max_length=100_000)]
     cwd: str = ""
+    mode: Mode = "ask"
+    reach: Reach = "workspace"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -166,6 +170,7 @@ class StateRoutes:
             bus=bus | {"subscriptions": [one._asdict() for one in stats.subscriptions]},
             wrong_credentials=board.doors.throttle.failures,
             terminals=len(board.terminals.overview()),
+            running=await asyncio.to_thread(board.running),
         )
 
     def models(self) -> Models:
@@ -227,10 +232,11 @@ class StateRoutes:
         return PolicyView(str(rules.path), problem, sandbox.kind, sandbox.why, msgspec.to_builtins(book))
 
     def check(self, call: Call) -> Verdict:
-        """What would be done with a command."""
+        """What would be done with a command, if the model wanted to run it."""
+        body: CheckBody = call.body
         sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
-        policy = ApprovalPolicy("ask", Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
-        found = policy.check(call.body.command, Path(call.body.cwd or self._board.folder).resolve(), "workspace")
+        policy = ApprovalPolicy(body.mode, Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
+        found = policy.check(body.command, Path(body.cwd or self._board.folder).expanduser().resolve(), body.reach)
         return Verdict(found.verdict, found.reason, found.reach)
 
     def forget(self, call: Call) -> Done:
