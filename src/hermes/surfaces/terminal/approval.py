@@ -104,7 +104,7 @@ class Questions:
         return True
 
     def is_early(self, typed_at: float | None) -> bool:
-        """Whether a line was sent (in the loop's time; None from a pipe) before its writer can have read the question."""
+        """Whether a line was sent (in the loop's time; None from a pipe) before anybody can have read the question."""
         return typed_at is not None and typed_at < self._since + GRACE
 
     def _close(self, key: tuple[str, str]) -> None:

@@ -191,7 +191,7 @@ async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() 
 
 
 @pytest.mark.parametrize(("seconds", "counts"), [(-0.2, False), (0.0, False), (0.25, False), (0.35, True)])
-async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(seconds: float, counts: bool) -> None:  # noqa: FBT001
+async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(seconds: float, counts: bool) -> None:
     clock, shown = FakeClock(100.0), Shown()
     questions = Questions(shown, clock=clock.now)
     questions.see(request("a"))
