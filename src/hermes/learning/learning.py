@@ -1,6 +1,6 @@
 """`Learning`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import assert_never
 
@@ -18,8 +18,11 @@ from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 
 
+PREFIX = "skill:"
+
+
 class SkillCommand(msgspec.Struct, frozen=True):
-    """A skill as a slash command."""
+    """A skill as a slash command: `name` is what follows the slash."""
 
     name: str
     description: str
@@ -44,16 +47,28 @@ class Learning:
         """What a new session is told: a snapshot of the memory, and which skills there are."""
         return "\n\n".join(part for part in (self.memory.snapshot(), self.skills.index()) if part)
 
-    def commands(self) -> list[SkillCommand]:
-        """Each skill that is offered, as a slash command."""
-        return [SkillCommand(skill.name, skill.description) for skill in self.skills.all() if skill.offered]
+    def commands(self, reserved: Collection[str] = ()) -> list[SkillCommand]:
+        """Each skill that is offered, as a slash command. One that a surface's own command is called like is behind
+        `skill:`, where every skill can be found."""
+        offered = [skill for skill in self.skills.all() if skill.offered]
+        return [
+            SkillCommand(f"{PREFIX}{skill.name}" if skill.name in reserved else skill.name, skill.description)
+            for skill in offered
+        ]
 
-    def command(self, name: str, words: str) -> str:
-        """What the user says to the model by `/name words`. Counts as a use."""
-        text = self.skills.view(name)
+    def called(self, line: str, reserved: Collection[str] = ()) -> str | None:
+        """What is said to the model by `/name words`: the line, and the skill behind it. None when that names no skill.
+
+        Counts as a use. Raises LearningError for a skill that can't be read.
+        """
+        first = line.split(None, 1)[0] if line.startswith("/") else ""
+        name = first[1:].removeprefix(PREFIX)
+        known = {command.name.removeprefix(PREFIX) for command in self.commands()}
+        if not name or name not in known or (name in reserved and not first.startswith(f"/{PREFIX}")):
+            return None
+        text = self.skills.view(name).replace("</skill", "<\\/skill")
         self.skills.records.used(name, "command", self.now())
-        task = f"\n\nThe task: {words.strip()}" if words.strip() else ""
-        return f"Use the skill {name}:\n\n{text}{task}"
+        return f'{line.rstrip()}\n\n<skill name="{name}">\nThe person calls this skill. Follow it.\n\n{text}\n</skill>'
 
     def preview(self, change: Change) -> str:
         """What a change would do. Raises LearningError when it can't be made."""

@@ -41,7 +41,7 @@ async def test_a_command_is_judged_by_mode_and_reach(house: House) -> None:
 async def test_skills_say_where_they_came_from_and_how_they_were_used(house: House) -> None:
     learning = open_learning(house.app.home, house.app.settings.learning, environment())
     learning.apply(SkillChange("tidy", (FileChange("SKILL.md", None, _SKILL),)), Provenance("model", "s1"))
-    learning.command("tidy", "")
+    learning.called("/tidy")
     rows = (await house.call("GET", "/api/skills", scope="observe"))["skills"]
     row = next(one for one in rows if one["name"] == "tidy")
     assert (row["origin"], row["source"], row["views"], row["commands"]) == ("agent", "s1", 0, 1)
