@@ -17,7 +17,6 @@ from hermes.learning.repository import Repository
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 
-
 PREFIX = "skill:"
 
 
