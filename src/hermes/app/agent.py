@@ -283,8 +283,8 @@ class Agent:
     async def _note(self, session: str, *events: Event) -> None:
         await asyncio.to_thread(self._app.record, session, *events)
 
-    def _publish(self, row: Row) -> None:
-        self._app.publish(row)
+    def _publish(self, row: Row, *, foreign: bool = False) -> None:
+        self._app.publish(row, foreign=foreign)
         self._spending.written(row)
 
     def _show(self, session: str, turn: str, event: Event) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from hermes.app.feed import Feed
+from hermes.app.told import Told
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
@@ -28,9 +29,6 @@ log = logging.getLogger("hermes.app")
 
 _REMEMBERED = 1_024  # sessions
 _T = TypeVar("_T")
-
-
-_TOLD = 4096  # rows that are remembered as published
 
 
 class Bus(Protocol):
@@ -63,8 +61,7 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
-        self._told: dict[tuple[str, int, int], None] = {}
-        self._telling = threading.Lock()
+        self.told = Told()
 
     @property
     def bus(self) -> Bus:
@@ -106,16 +103,19 @@ class App:
             self.snapshot(session)
         return rows
 
-    def publish(self, row: Row) -> None:
-        """Tells the bus of a row that is on disk, once: a runner that finds it in the log may not know whose it is."""
-        place = (row.session, row.epoch, row.seq)
-        with self._telling:
-            if place in self._told:
-                return
-            self._told[place] = None
-            if len(self._told) > _TOLD:
-                del self._told[next(iter(self._told))]
-        self.bus.publish(row.type, self.envelope(row))
+    def publish(self, row: Row, *, foreign: bool = False) -> None:
+        """Tells the bus of a row that is on disk, once: a runner that finds it in the log may not know whose it is.
+
+        A foreign row was written by another process, which sends it where events are sent.
+        """
+        if not self.told.claim(row.session, row.epoch, row.seq):
+            return
+        if foreign:
+            from hermes.events.origin import relay
+
+            relay(self.bus.publish, row.type, self.envelope(row))
+        else:
+            self.bus.publish(row.type, self.envelope(row))
 
     def snapshot(self, session: str) -> None:
         """Writes the session's JSON copy, if the user wants one. To be called after each turn.

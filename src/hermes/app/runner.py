@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -42,6 +43,12 @@ _UNKNOWN = (
 _STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
+class Publish(Protocol):
+    """Tells of a row that is on disk; a foreign one was written by another process."""
+
+    def __call__(self, row: Row, *, foreign: bool = False) -> None: ...
+
+
 class Workshop(msgspec.Struct, frozen=True):
     """What a runner works with."""
 
@@ -51,7 +58,7 @@ class Workshop(msgspec.Struct, frozen=True):
     runtime: Callable[[str, Approvals], Runtime]
     prompt: Callable[[str, Path], Awaitable[SessionPrompted]]
     budget: Callable[[str], Budget]
-    publish: Callable[[Row], None]
+    publish: Publish
     snapshot: Callable[[str], None]
     title: Callable[[str, History], None]
     """Looks for a better title, on the side."""
@@ -73,6 +80,8 @@ class Runner:
         self.stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
+        self.settled = asyncio.Event()
+        """Set once what a crash left is written down."""
 
     @property
     def journal(self) -> SessionJournal | None:
@@ -103,6 +112,7 @@ class Runner:
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
             carried = await self._settle(journal)
+            self.settled.set()
             while (carried or journal.history.waiting) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
@@ -125,7 +135,7 @@ class Runner:
         while follower.history.waiting:
             await asyncio.sleep(_LISTEN)
             for row in follower.foreign():
-                self._shop.publish(row)
+                self._shop.publish(row, foreign=True)
             if lease := await self._take():
                 return lease
         return None

@@ -27,7 +27,7 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):
-            app.publish(row)
+            app.publish(row, foreign=True)
             last = row.seq
         if not runs:
             return

@@ -82,7 +82,7 @@ class Follower:
         rows: list[Row] = await asyncio.to_thread(self._app.store.log.events, info.id, after=after, limit=_MOST)
         for row in rows:
             if (is_known or row.ts >= since) and (row.epoch, row.seq) > self._hub.head(info.id):
-                self._app.publish(row)
+                self._app.publish(row, foreign=True)
         self._hub.look(info.id)
 
 
