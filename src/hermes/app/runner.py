@@ -82,6 +82,8 @@ class Runner:
         self.ended: TurnEnded | None = None
         self.settled = asyncio.Event()
         """Set once what a crash left is written down."""
+        self.settled = asyncio.Event()
+        """Set once what a crash left is written down."""
 
     @property
     def journal(self) -> SessionJournal | None:
@@ -112,6 +114,7 @@ class Runner:
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
             carried = await self._settle(journal)
+            self.settled.set()
             self.settled.set()
             while (carried or journal.history.waiting) and not self.stopping:
                 await self._run_turn(journal, carried)

@@ -26,6 +26,7 @@ from hermes.schema.messages import Image, UserMessage
 
 log = logging.getLogger("hermes.app")
 
+_REMEMBERED = 256  # sessions whose last end is known
 _PATIENCE = 5.0  # seconds for a turn to end in order
 
 _QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
@@ -46,11 +47,11 @@ class SessionService:
         self._failures: dict[str, HermesError] = {}
 
     async def submit(
-        self, session: str, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
+        self, session: str, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue", via: str = ""
     ) -> tuple[int, int]:
         """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
-        message = UserMessage(text=writable(text), images=images, delivery=kind)
+        message = UserMessage(text=writable(text), images=images, delivery=kind, via=via)
         cursor = await self._record(session, message)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
@@ -104,9 +105,21 @@ class SessionService:
         """Settles what a crash left, and answers what still waits."""
         self._start(session)
 
+    async def settled(self, session: str) -> None:
+        """Waits until what a crash left of the session is written down, if it was resumed."""
+        if (runner := self._runners.get(session)) and (task := self._tasks.get(session)):
+            settled = asyncio.ensure_future(runner.settled.wait())
+            await asyncio.wait({settled, task}, return_when=asyncio.FIRST_COMPLETED)
+            settled.cancel()
+
     def works_on(self, session: str) -> bool:
         """Whether this process has something to do in the session."""
         return session in self._tasks
+
+    @property
+    def working(self) -> bool:
+        """Whether this process has anything to do in any session."""
+        return bool(self._tasks)
 
     async def idle(self, session: str) -> TurnEnded | None:
         """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
@@ -194,6 +207,14 @@ class SessionService:
             self._failures[session] = error
         finally:
             del self._tasks[session]
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drops what is remembered of sessions that are done, the oldest first: a process may serve thousands."""
+        done = [session for session in self._runners if session not in self._tasks]
+        for session in done[: len(done) - _REMEMBERED]:
+            del self._runners[session]
+            self._failures.pop(session, None)
 
 
 async def _rows(app: App, session: str, after: int) -> AsyncIterator[Any]:

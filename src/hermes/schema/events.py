@@ -27,6 +27,9 @@ class SessionCreated(Event, frozen=True, kw_only=True):
     root: Annotated[str, Meta(description="First session of the lineage; empty for a root.")] = ""
     surface: Annotated[str, Meta(description="Where it was started (cli, tui, dashboard, telegram...).")] = ""
     cwd: Annotated[str, Meta(description="Working directory it was started in.")] = ""
+    person: Annotated[
+        str, Meta(description="Whose memory it uses: one of several people in chat apps; empty for the user's own.")
+    ] = ""
 
 
 class SessionTitled(Event, frozen=True, kw_only=True):

@@ -54,6 +54,9 @@ class UserMessage(Event, frozen=True, kw_only=True):
     origin: Annotated[
         Literal["user", "hermes"], Meta(description="`hermes` for a nudge that Hermes itself gave the model.")
     ] = "user"
+    via: Annotated[
+        str, Meta(description="Where it came from, when from a chat app: platform, chat and id of the message.")
+    ] = ""
 
 
 class AssistantMessage(Event, frozen=True, kw_only=True):

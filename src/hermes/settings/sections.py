@@ -306,6 +306,107 @@ class Dashboard(Section, frozen=True):
     shell: Annotated[str, Meta(description="The shell of its terminals; empty for your own.")] = ""
 
 
+class Telegram(Section, frozen=True):
+    """Telegram. The bot's token is the secret TELEGRAM_BOT_TOKEN."""
+
+    api_url: Annotated[str, Meta(description="Where the Bot API is; your own server can take larger files.")] = (
+        "https://api.telegram.org"
+    )
+    webhook_url: Annotated[
+        str, Meta(description="Public https address that leads to `gateway.port`; empty to ask Telegram for messages.")
+    ] = ""
+
+
+class Email(Section, frozen=True):
+    """E-mail. The password is the secret EMAIL_PASSWORD."""
+
+    address: Annotated[str, Meta(description="The mailbox's address; empty for no e-mail.")] = ""
+    user: Annotated[str, Meta(description="The name to sign in with; empty for the address.")] = ""
+    imap_host: Annotated[str, Meta(description="Where mail is read.")] = ""
+    imap_port: Annotated[int, Meta(ge=1, le=65535, description="Its port.")] = 993
+    smtp_host: Annotated[str, Meta(description="Where mail is sent.")] = ""
+    smtp_port: Annotated[int, Meta(ge=1, le=65535, description="Its port: 465 for TLS, others for STARTTLS.")] = 465
+    security: Annotated[
+        Literal["tls", "none"], Meta(description="`none` only for a server on this machine: nothing is encrypted.")
+    ] = "tls"
+    poll_every: Annotated[
+        float, Meta(gt=0, le=86400, description="Seconds between looks, if the server can't push.")
+    ] = 60.0
+    trusted_authserv: Annotated[
+        str,
+        Meta(
+            description="Name of your mail server in its Authentication-Results header. Only mail whose sender it has"
+            " verified (DMARC or aligned DKIM) counts as from that sender."
+        ),
+    ] = ""
+
+
+class Webhook(Section, frozen=True):
+    """Signed requests from your own programs. The key is the secret GATEWAY_WEBHOOK_SECRET."""
+
+    tolerance: Annotated[float, Meta(gt=0, le=3600, description="Seconds that a request's time may be off.")] = 300.0
+    reply_timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds a caller who waits is kept waiting.")] = (
+        120.0
+    )
+    callback_url: Annotated[
+        str, Meta(description="Where replies are posted that nobody waits for; empty for nowhere.")
+    ] = ""
+
+
+class Gateway(Section, frozen=True):
+    """`hermes gateway`: Hermes in chat apps. Nobody is let in whom you have not named here or paired."""
+
+    platforms: Annotated[
+        tuple[str, ...], Meta(description="Those that run; empty for each whose secrets are set.")
+    ] = ()
+    owners: Annotated[
+        tuple[str, ...],
+        Meta(description="Who may do everything, approve included, as `telegram:12345`: by id, not by name."),
+    ] = ()
+    allow: Annotated[
+        tuple[str, ...], Meta(description="Who else may talk to Hermes; `slack:*` is everybody there.")
+    ] = ()
+    pairing: Annotated[bool, Meta(description="Strangers who write get a code that you can approve.")] = True
+    approvers: Annotated[
+        Literal["owner", "user"], Meta(description="Who may answer requests for approval: owners, or any user too.")
+    ] = "owner"
+    sessions: Annotated[
+        dict[str, Literal["chat", "thread", "person"]],
+        Meta(
+            description="What has a session of its own, by platform and kind: `telegram.group: chat`, `*.group: person`."
+        ),
+    ] = {}
+    groups: Annotated[
+        Literal["addressed", "all"], Meta(description="In groups, react when addressed, or to every message.")
+    ] = "addressed"
+    while_busy: Annotated[
+        Literal["steer", "queue", "interrupt"],
+        Meta(description="A message during a turn goes into it, waits for its end, or stops it."),
+    ] = "steer"
+    show_tools: Annotated[bool, Meta(description="Show in the chat what is being done.")] = True
+    folder: Annotated[str, Meta(description="The folder that chats work in; empty for `~/hermes`.")] = ""
+    still_working: Annotated[
+        float,
+        Meta(ge=0, le=86400, description="Seconds without a word until Hermes says that it is still at it; 0: never."),
+    ] = 120.0
+    file_bytes: Annotated[int, Meta(ge=0, le=2_000_000_000, description="The largest file that is taken or sent.")] = (
+        20_000_000
+    )
+    connect_timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for a platform to connect.")] = 30.0
+    drain_timeout: Annotated[float, Meta(ge=0, le=3600, description="Seconds for turns to end at a stop.")] = 20.0
+    host: Annotated[str, Meta(description="Where it listens for webhooks and the API.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="On which port; 0 for any that is free.")] = 8710
+    voice_model: Annotated[
+        str, Meta(description="Model that writes down voice notes, such as `whisper-1`; empty for none.")
+    ] = ""
+    voice_url: Annotated[
+        str, Meta(description="Address of that service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY.")
+    ] = "https://api.openai.com/v1"
+    telegram: Telegram = Telegram()
+    email: Email = Email()
+    webhook: Webhook = Webhook()
+
+
 class Tools(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
@@ -350,6 +451,7 @@ class Settings(Section, frozen=True):
     sandbox: Sandbox = Sandbox()
     learning: Learning = Learning()
     dashboard: Dashboard = Dashboard()
+    gateway: Gateway = Gateway()
     sessions: Sessions = Sessions()
     store: Store = Store()
     display: Display = Display()

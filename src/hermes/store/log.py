@@ -21,6 +21,7 @@ from hermes.store.row import COLUMNS, Row, checksum, draft
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
+_SINCE = f"SELECT {COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608 - our own names
 _KIND = " ".join(f"WHEN '{cls.topic}' THEN {number}" for number, cls in enumerate(MESSAGES))
 _MESSAGES = (
     f"SELECT CASE type {_KIND} END, data FROM events"  # noqa: S608 - our own names; a number is cheaper than a text
@@ -91,6 +92,16 @@ class SessionLog:
             return [Row(*columns) for columns in connection.execute(_PAGE, (session, after, limit))]
 
         return self._db.read(job)
+
+    def newest(self) -> int:
+        """The `id` of the last row of all sessions; 0 when there is none."""
+        query = "SELECT coalesce(max(id), 0) FROM events"
+        return int(self._db.read(lambda connection: connection.execute(query).get))
+
+    def since(self, number: int, *, limit: int = 1000) -> list[Row]:
+        """Up to `limit` rows of any session whose `id` is larger, in the order they were written."""
+        values = (number, limit)
+        return self._db.read(lambda connection: [Row(*row) for row in connection.execute(_SINCE, values)])
 
     def every_event(self, session: str) -> Iterator[Row]:
         """All rows of a session, in pages, so that memory stays flat."""

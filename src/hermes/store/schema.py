@@ -110,10 +110,67 @@ CREATE TABLE instants (
   PRIMARY KEY (job, due)
 ) WITHOUT ROWID;
 CREATE INDEX instants_open ON instants (state, starts) WHERE state IN ('planned', 'running');
+CREATE INDEX instants_undelivered ON instants (ended) WHERE delivery = 'waiting';
 """
 
-KEPT: tuple[str, ...] = ("jobs", "instants")
+CHATS = """
+CREATE TABLE gateway_chats (
+  key     TEXT PRIMARY KEY,     -- of the chat, thread or person, by the rules of the gateway
+  session TEXT NOT NULL,
+  chat    TEXT NOT NULL,        -- where to write to, as JSON
+  person  TEXT NOT NULL,        -- whom the session works for, where that is one person
+  seq     INTEGER NOT NULL,     -- row of the session up to which everything was delivered
+  busy    INTEGER NOT NULL,     -- 1 from before something is said until the session has nothing left to do
+  model   TEXT NOT NULL,
+  updated REAL NOT NULL
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX gateway_chats_by_session ON gateway_chats (session);
+CREATE INDEX gateway_chats_busy ON gateway_chats (busy) WHERE busy;
+
+CREATE TABLE gateway_inbox (
+  platform TEXT NOT NULL,
+  id       TEXT NOT NULL,       -- the platform's own; never acted on twice
+  received REAL NOT NULL,
+  data     TEXT NOT NULL,       -- the message as JSON; empty once it was dealt with
+  PRIMARY KEY (platform, id)
+) WITHOUT ROWID;
+CREATE INDEX gateway_inbox_waiting ON gateway_inbox (received) WHERE data != '';
+
+CREATE TABLE gateway_outbox (
+  id      INTEGER PRIMARY KEY,
+  chat    TEXT NOT NULL,        -- key of the chat
+  session TEXT NOT NULL,        -- whose row it is: the chat's session or one that works for it
+  seq     INTEGER NOT NULL,     -- 0 while it is being streamed and the row is yet to come
+  part    INTEGER NOT NULL,     -- a long message is sent in several
+  state   TEXT NOT NULL,        -- sending, sent, refused
+  message TEXT NOT NULL,        -- id on the platform; empty until it is known to have arrived
+  ts      REAL NOT NULL
+);
+CREATE INDEX gateway_outbox_by_row ON gateway_outbox (chat, session, seq, part);
+
+CREATE TABLE gateway_people (
+  platform TEXT NOT NULL,
+  id       TEXT NOT NULL,
+  name     TEXT NOT NULL,
+  role     TEXT NOT NULL,       -- owner, user, blocked
+  since    REAL NOT NULL,
+  PRIMARY KEY (platform, id)
+) WITHOUT ROWID;
+
+CREATE TABLE gateway_codes (
+  platform TEXT NOT NULL,
+  person   TEXT NOT NULL,
+  name     TEXT NOT NULL,
+  digest   TEXT NOT NULL,       -- of the code, which is nowhere
+  made     REAL NOT NULL,
+  PRIMARY KEY (platform, person)
+) WITHOUT ROWID;
+
+CREATE TABLE gateway_failures (at REAL NOT NULL);  -- wrong pairing codes
+"""
+
+KEPT: tuple[str, ...] = ("jobs", "instants", "gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_people")
 """Tables that are no projection: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES)
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS)
 """Step n brings a file of version n to version n + 1; a new file runs them all."""

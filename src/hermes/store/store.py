@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreError
@@ -18,10 +19,15 @@ from hermes.store.lock import FileLock
 from hermes.store.log import SessionLog
 from hermes.store.private import make_private
 from hermes.store.recovery import Recovery, finish, recover, unfinished
+from hermes.store.schedules import Schedules
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
 from hermes.store.sessions import Sessions
 from hermes.store.transfer import Transfer
+
+if TYPE_CHECKING:
+    from hermes.store.chats import Chats
+    from hermes.store.people import People
 
 _ALONE = 10.0  # seconds to wait for other processes to close the database
 _ATTEMPTS = 5
@@ -39,7 +45,23 @@ class Store:
         self.claims = Claims(database, clock)
         self.sessions = Sessions(database, clock)
         self.search = Search(database)
+        self.schedules = Schedules(database, clock)
         self.transfer = Transfer(database, self.log, clock)
+        self._clock = clock
+
+    @cached_property
+    def chats(self) -> "Chats":
+        """What the gateway keeps. Loaded when it is used: one answer at a terminal needs none of it."""
+        from hermes.store.chats import Chats
+
+        return Chats(self._db, self._clock)
+
+    @cached_property
+    def people(self) -> "People":
+        """Who may talk to Hermes in chat apps; loaded as above."""
+        from hermes.store.people import People
+
+        return People(self._db, self._clock)
 
     def check(self) -> Report:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""

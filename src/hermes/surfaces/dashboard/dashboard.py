@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
+from hermes.app.staff import Staff
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.feeds.follower import Follower
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.gate.gate import Doors
 from hermes.surfaces.dashboard.ingest import Ingest
-from hermes.surfaces.dashboard.staff import Staff
 from hermes.surfaces.dashboard.terminals import Terminals
 from hermes.tools.walk import Halt, Walk
 
@@ -31,7 +31,7 @@ class Dashboard:
         self.url = url
         self.folder = Path.cwd()
         self.started = app.clock.now()
-        self.staff = Staff(app, secrets)
+        self.staff = Staff(app, secrets, "dashboard")
         self.hub = Hub(app.bus)
         self.follower = Follower(app, self.hub)
         self.ingest = Ingest(app.bus, self.hub)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes import __version__
+from hermes.app.staff import Choice
 from hermes.app.toolbox import needs_of
 from hermes.errors import HermesError
 from hermes.events import default_bus
@@ -22,7 +23,6 @@ from hermes.settings.secrets import mask
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.staff import Choice
 from hermes.tools import all_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
 from hermes.tools.sandbox.find import find_sandbox

@@ -1,16 +1,15 @@
-"""Who runs the sessions of this process: one agent for each model that was asked for, made when it is needed."""
+"""Who runs the sessions of a process that serves many: one agent for each model that was asked for, made when needed."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import msgspec
 
-from hermes.app import App
 from hermes.app.agent import Agent, ModelInfo
+from hermes.app.app import App
 from hermes.app.service import SessionService
 from hermes.errors import SessionBusy
 from hermes.settings import Secrets
-
-_SURFACE = "dashboard"
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -21,28 +20,49 @@ class Choice(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class Staff:
-    """The agents. A session stays with the one it was given, as long as this process lives."""
+class Place(msgspec.Struct, frozen=True):
+    """What a session is given to: a model (empty for that of the settings), and whether somebody can be asked."""
 
-    def __init__(self, app: App, secrets: Secrets) -> None:
+    model: str = ""
+    attended: bool = True
+
+
+class Staff:
+    """The agents. A session stays with the one it was given, as long as this process lives.
+
+    With `place`, that says what each session is given to; then nothing is remembered here.
+    """
+
+    def __init__(self, app: App, secrets: Secrets, surface: str, place: Callable[[str], Place] | None = None) -> None:
         self._app = app
         self._secrets = secrets
-        self._agents: dict[str, Agent] = {}
+        self._surface = surface
+        self._place = place
+        self._agents: dict[Place, Agent] = {}
+        self._old: list[Agent] = []
         self._chosen: dict[str, str] = {}
         self._attached = ExitStack()
 
     def agent(self, session: str = "") -> Agent:
-        """The agent of a session; without one, that of the settings. Its questions can be answered on the page."""
-        name = self._chosen.get(session, "")
-        agent = self._agents.get(name)
+        """The agent of a session; without one, that of the settings. Its questions can be answered on the surface."""
+        for agent in self._old:
+            if agent.service.works_on(session):
+                return agent
+        place = self._place(session) if self._place and session else Place(self._chosen.get(session, ""))
+        agent = self._agents.get(place)
         if agent is None:
-            agent = Agent(self._app, self._secrets, model=name)
-            self._attached.enter_context(agent.desk.attached(_SURFACE))
-            self._agents[name] = agent
+            agent = Agent(self._app, self._secrets, model=place.model)
+            if place.attended:
+                self._attached.enter_context(agent.desk.attached(self._surface))
+            self._agents[place] = agent
         return agent
 
     def service(self, session: str = "") -> SessionService:
         return self.agent(session).service
+
+    def services(self) -> list[SessionService]:
+        """Those that were needed so far."""
+        return [agent.service for agent in (*self._old, *self._agents.values())]
 
     def choose(self, session: str, model: str) -> None:
         """Gives a session to another model, from its next turn on. Not while a turn runs."""
@@ -74,8 +94,17 @@ class Staff:
             ]
         return list({choice.name: choice for choice in reversed(found)}.values())[::-1]
 
+    async def renew(self, secrets: Secrets) -> None:
+        """New settings count from the next turn on. Turns that run go on as they began."""
+        self._secrets = secrets
+        self._old += self._agents.values()
+        self._agents.clear()
+        for agent in [agent for agent in self._old if not agent.service.working]:
+            self._old.remove(agent)
+            await agent.release()
+
     async def close(self) -> None:
         """Ends what runs. What waits is answered when its session is resumed."""
-        for agent in self._agents.values():
+        for agent in (*self._old, *self._agents.values()):
             await agent.close()
         self._attached.close()

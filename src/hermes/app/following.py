@@ -1,0 +1,60 @@
+"""Follows what other processes write into the shared log, and publishes it here, in the order it was written.
+
+Only a look at the file's times is needed to see that nothing happened.
+"""
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+
+from hermes.app.app import App
+from hermes.errors import StoreError
+
+log = logging.getLogger("hermes.app")
+
+_LISTEN = 0.15  # seconds between looks
+_FRESH = 1.0  # seconds for which a file counts as just changed: its clock has large steps
+_PAGE = 1000  # rows
+
+
+class LogFollower:
+    """Runs as a task. Rows of this process are published already, and are not published again."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._stamp: tuple[int, ...] = ()
+
+    async def run(self) -> None:
+        """From the newest row on, until it is cancelled."""
+        last = await asyncio.to_thread(self._app.store.log.newest)
+        while True:
+            try:
+                while self._changed() and (rows := self._app.store.log.since(last, limit=_PAGE)):
+                    for row in rows:
+                        self._app.publish(row, foreign=True)
+                    last = rows[-1].id
+                    await asyncio.sleep(0)
+            except StoreError as error:
+                log.warning("what other processes write can't be read: %s", error)
+            await asyncio.sleep(_LISTEN)
+
+    def _changed(self) -> bool:
+        stamp, newest = _stamp(self._app.home.state)
+        changed = stamp != self._stamp or time.time() - newest < _FRESH
+        self._stamp = stamp
+        return changed
+
+
+def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
+    """Times and sizes of the database's files, and the newest of the times."""
+    stamp: list[int] = []
+    newest = 0.0
+    for path in (state, state.with_name(state.name + "-wal")):
+        try:
+            info = path.stat()
+        except OSError:
+            continue
+        stamp += [info.st_mtime_ns, info.st_size]
+        newest = max(newest, info.st_mtime)
+    return tuple(stamp), newest

@@ -1,0 +1,184 @@
+"""What the gateway keeps: which chat goes on in which session, what came in, and what was sent.
+
+Writes return futures, for an event loop: they resolve once the rows are on disk.
+"""
+
+from concurrent.futures import Future
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.store.database import Database
+
+_BINDING = "key, session, chat, person, seq, busy, model"
+_PIECE = "id, session, seq, part, state, message"
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """A chat and its session. `seq` is the row up to which everything was delivered."""
+
+    key: str
+    session: str
+    chat: str
+    person: str = ""
+    seq: int = 0
+    busy: bool = False
+    model: str = ""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A message that was taken in and not dealt with yet."""
+
+    platform: str
+    id: str
+    data: str
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One message on a platform, or the attempt at one. `seq` is 0 while its text is still being written."""
+
+    id: int
+    session: str
+    seq: int
+    part: int
+    state: str = "sending"
+    message: str = ""
+
+
+class Chats:
+    """The gateway's tables of one database."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._db = database
+        self._clock = clock
+
+    # --- which session
+
+    def find(self, key: str) -> Binding | None:
+        """The session of a chat."""
+        return self._one("key = ?", key)
+
+    def of_session(self, session: str) -> Binding | None:
+        """The chat of a session."""
+        return self._one("session = ?", session)
+
+    def busy(self) -> list[Binding]:
+        """Chats in which something was going on when it was last written down, or is now."""
+        return self._every("busy", ())
+
+    def behind(self) -> list[Binding]:
+        """Chats whose session has rows that were not looked at yet."""
+        query = f"""
+        SELECT {", ".join(f"gateway_chats.{name}" for name in _BINDING.split(", "))}
+        FROM gateway_chats JOIN sessions ON sessions.id = session WHERE sessions.head > gateway_chats.seq
+        """  # noqa: S608 - our own names
+        rows = self._db.read(lambda connection: connection.execute(query).fetchall())
+        return [_binding(row) for row in rows]
+
+    def recent(self, limit: int = 100) -> list[Binding]:
+        """Chats, the most recently used first."""
+        return self._every("1 ORDER BY updated DESC LIMIT ?", (limit,))
+
+    def bind(self, binding: Binding) -> "Future[None]":
+        """Gives a chat its session; another chat that had it loses it."""
+        values = (*msgspec.structs.astuple(binding), self._clock.now())
+
+        def job(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM gateway_chats WHERE session = ?", (binding.session,))
+            connection.execute("INSERT OR REPLACE INTO gateway_chats VALUES (?,?,?,?,?,?,?,?)", values)
+
+        return self._db.submit(job)
+
+    def set_busy(self, key: str, *, busy: bool) -> "Future[None]":
+        """Something is about to be said, or nothing is left to do."""
+        return self._do("UPDATE gateway_chats SET busy = ?, updated = ? WHERE key = ?", (busy, self._clock.now(), key))
+
+    def set_model(self, key: str, model: str) -> "Future[None]":
+        """Another model answers in this chat."""
+        return self._do("UPDATE gateway_chats SET model = ? WHERE key = ?", (model, key))
+
+    # --- what came in
+
+    def accept(self, platform: str, name: str, data: str) -> "Future[bool]":
+        """Takes a message in; False when it was taken in before."""
+        now = self._clock.now()
+
+        def job(connection: apsw.Connection) -> bool:
+            connection.execute("INSERT OR IGNORE INTO gateway_inbox VALUES (?,?,?,?)", (platform, name, now, data))
+            return connection.changes() == 1
+
+        return self._db.submit(job)
+
+    def handled(self, platform: str, name: str) -> "Future[None]":
+        """A message was dealt with; its id is kept."""
+        return self._do("UPDATE gateway_inbox SET data = '' WHERE platform = ? AND id = ?", (platform, name))
+
+    def waiting(self) -> list[Waiting]:
+        """What was taken in and not dealt with, the oldest first."""
+        query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
+        return [Waiting(*row) for row in self._db.read(lambda connection: connection.execute(query).fetchall())]
+
+    def forget(self, before: float) -> "Future[None]":
+        """Drops what is older: ids of messages no platform sends again, and how replies were sent."""
+
+        def job(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM gateway_inbox WHERE received < ? AND data = ''", (before,))
+            connection.execute("DELETE FROM gateway_outbox WHERE ts < ? AND state != 'sending'", (before,))
+
+        return self._db.submit(job)
+
+    # --- what was sent
+
+    def sending(self, key: str, session: str, seq: int, part: int) -> "Future[Piece]":
+        """Before a message is sent."""
+        values = (key, session, seq, part, self._clock.now())
+
+        def job(connection: apsw.Connection) -> Piece:
+            connection.execute("INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,'sending','',?)", values)
+            return Piece(connection.last_insert_rowid(), session, seq, part)
+
+        return self._db.submit(job)
+
+    def sent(self, piece: Piece) -> "Future[None]":
+        """A message has arrived, under the id and for the row that the piece names now."""
+        values = (piece.seq, piece.part, piece.state, piece.message, piece.id)
+        return self._do("UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?", values)
+
+    def advance(self, key: str, session: str, seq: int) -> "Future[None]":
+        """Everything up to that row was delivered."""
+        query = "UPDATE gateway_chats SET seq = max(seq, ?) WHERE key = ? AND session = ?"
+        return self._do(query, (seq, key, session))
+
+    def piece(self, number: int) -> tuple[str, Piece] | None:
+        """One message by its number, with the key of its chat."""
+        query = f"SELECT chat, {_PIECE} FROM gateway_outbox WHERE id = ?"  # noqa: S608 - our own names
+        row = self._db.read(lambda connection: connection.execute(query, (number,)).fetchone())
+        return (row[0], Piece(*row[1:])) if row else None
+
+    def pieces(self, key: str, session: str, seq: int) -> list[Piece]:
+        """What was sent of one row, or begun of the row to come (0), in order."""
+        query = f"""
+        SELECT {_PIECE} FROM gateway_outbox WHERE chat = ? AND session = ? AND seq = ? ORDER BY part, id
+        """  # noqa: S608 - our own names
+        rows = self._db.read(lambda connection: connection.execute(query, (key, session, seq)).fetchall())
+        return [Piece(*row) for row in rows]
+
+    def _one(self, where: str, value: str) -> Binding | None:
+        found = self._every(where, (value,))
+        return found[0] if found else None
+
+    def _every(self, where: str, values: tuple[str | int, ...]) -> list[Binding]:
+        query = f"SELECT {_BINDING} FROM gateway_chats WHERE {where}"  # noqa: S608 - our own words
+        rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
+        return [_binding(row) for row in rows]
+
+    def _do(self, query: str, values: tuple[str | int | float, ...]) -> "Future[None]":
+        def job(connection: apsw.Connection) -> None:
+            connection.execute(query, values).fetchall()
+
+        return self._db.submit(job)
+
+
+def _binding(row: tuple[str | int, ...]) -> Binding:
+    return msgspec.convert(dict(zip(_BINDING.split(", "), row, strict=True)), Binding, strict=False)
