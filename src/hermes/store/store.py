@@ -19,7 +19,6 @@ from hermes.store.lock import FileLock
 from hermes.store.log import SessionLog
 from hermes.store.private import make_private
 from hermes.store.recovery import Recovery, finish, recover, unfinished
-from hermes.store.schedules import Schedules
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
 from hermes.store.sessions import Sessions
@@ -28,6 +27,7 @@ from hermes.store.transfer import Transfer
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
+    from hermes.store.schedules import Schedules
 
 _ALONE = 10.0  # seconds to wait for other processes to close the database
 _ATTEMPTS = 5
@@ -45,7 +45,6 @@ class Store:
         self.claims = Claims(database, clock)
         self.sessions = Sessions(database, clock)
         self.search = Search(database)
-        self.schedules = Schedules(database, clock)
         self.transfer = Transfer(database, self.log, clock)
         self._clock = clock
 
@@ -62,6 +61,13 @@ class Store:
         from hermes.store.people import People
 
         return People(self._db, self._clock)
+
+    @cached_property
+    def schedules(self) -> "Schedules":
+        """Jobs and when they run; loaded as above."""
+        from hermes.store.schedules import Schedules
+
+        return Schedules(self._db, self._clock)
 
     def check(self) -> Report:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""

@@ -1,0 +1,65 @@
+"""What is to be done about a job: which instant comes next, and what becomes of those that nothing ran."""
+
+import hashlib
+from itertools import takewhile
+from typing import NamedTuple
+
+from hermes.schedules.rules import instants, next_after
+from hermes.schema.schedules import Instant, Job
+
+GRACE = 90.0
+"""Seconds that an instant may be late and still counts as on time."""
+
+_COUNTED = 100_000  # instants in a row that are counted one by one
+_LISTED = 100  # missed instants that get a row each; more become one row with a count
+
+_NOTHING_RAN = "nothing ran the schedules at that time"
+
+
+class Backlog(NamedTuple):
+    """What a job that was not looked after has to do now: instants to run, and how the others ended."""
+
+    run: tuple[Instant, ...]
+    over: tuple[Instant, ...]
+
+
+def following(job: Job, after: float) -> Instant | None:
+    """The job's next instant after a moment; None when there is none, or it does not run any more."""
+    if job.paused or job.removed:
+        return None
+    due = next_after(job.rule, job.zone, after)
+    return None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
+
+
+def delay(job: Job, due: float) -> float:
+    """The jitter of one instant, the same in every process: jobs with one schedule don't start at one moment."""
+    digest = hashlib.sha256(f"{job.id} {due}".encode()).digest()
+    return job.jitter * int.from_bytes(digest[:8], "big") / 2**64
+
+
+def backlog(job: Job, due: float, now: float) -> Backlog:
+    """What becomes of `due`, which is late, and of every instant since, by the job's policy."""
+    late = [due]
+    for at in takewhile(lambda at: at <= now, instants(job.rule, job.zone, due)):
+        late.append(at)
+        if len(late) == _COUNTED:
+            break
+    most = {"skip": 0, "once": 1, "all": job.catch_up_most}[job.catch_up]
+    split = max(0, len(late) - most)
+    chosen = tuple(Instant(job.id, at, now, "catch-up") for at in late[split:])
+    return Backlog(chosen, _missed(job, late[:split], now, replaced=bool(chosen)))
+
+
+def _missed(job: Job, late: list[float], now: float, *, replaced: bool) -> tuple[Instant, ...]:
+    if not late:
+        return ()
+    policy = "later ones are caught up on" if replaced else "catch-up is off for this job"
+    reason = f"{_NOTHING_RAN}; {policy}"
+    if len(late) <= _LISTED:
+        return tuple(_ended(job, at, now, reason, 1) for at in late)
+    count = f"{'at least ' if len(late) == _COUNTED else ''}{len(late):,} instants in a row"
+    return (_ended(job, late[0], now, f"{reason} ({count})", len(late)),)
+
+
+def _ended(job: Job, due: float, now: float, reason: str, repeats: int) -> Instant:
+    return Instant(job.id, due, due, "schedule", "missed", reason, repeats, ended=now)

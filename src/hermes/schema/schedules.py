@@ -1,0 +1,146 @@
+"""Schedules as data: when a job runs, the job, each instant it was planned for, and their events."""
+
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from hermes.schema.event import Event
+
+CatchUp: TypeAlias = Literal["skip", "once", "all"]
+State: TypeAlias = Literal["planned", "running", "done", "failed", "skipped", "missed"]
+Cause: TypeAlias = Literal["schedule", "catch-up", "hand"]
+NOWHERE = "none"
+"""The delivery target of a job whose result is only kept."""
+
+
+class Cron(msgspec.Struct, frozen=True, tag="cron"):
+    """Whenever one of these cron expressions (five fields) fits the clock on the wall."""
+
+    expressions: tuple[str, ...]
+
+
+class Every(msgspec.Struct, frozen=True, tag="every"):
+    """Again after so many seconds, counted from an instant."""
+
+    seconds: float
+    since: float
+
+
+class Days(msgspec.Struct, frozen=True, tag="days"):
+    """Every so many days, counted from a day (YYYY-MM-DD), at times of the clock on the wall (HH:MM)."""
+
+    days: int
+    since: str
+    times: tuple[str, ...]
+
+
+class Once(msgspec.Struct, frozen=True, tag="once"):
+    """At one instant."""
+
+    at: float
+
+
+Rule: TypeAlias = Cron | Every | Days | Once
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Work that is done at certain times."""
+
+    id: str
+    name: str
+    prompt: str
+    schedule: str
+    """As the user wrote it."""
+    rule: Rule
+    zone: str
+    created: float
+    catch_up: CatchUp = "once"
+    """What becomes of instants at which nothing ran the schedules."""
+    catch_up_most: int = 10
+    """With `all`: at most so many, the newest."""
+    jitter: float = 0.0
+    """Seconds within which the start is moved, by another amount for each instant."""
+    timeout: float = 3_600.0
+    budget: str = ""
+    """The most that one run may use: `$0.50` or `200k tokens`."""
+    deliver: str = NOWHERE
+    """Where the result goes: `none`, `file:PATH`, `session:ID`, or a chat such as `telegram:123`."""
+    toolsets: tuple[str, ...] = ()
+    """The only toolsets it has; empty for the usual ones."""
+    model: str = ""
+    cwd: str = ""
+    times: int = 0
+    """How many more runs; 0 for no end."""
+    by: str = "user"
+    """Who made it: `user`, `import`, or the session of an agent."""
+    paused: str = ""
+    """Why it does not run; empty when it does."""
+    removed: bool = False
+
+
+class Instant(msgspec.Struct, frozen=True):
+    """One time a job was planned for, and what became of it. `repeats` more than 1: so many in a row, from `due` on."""
+
+    job: str
+    due: float
+    starts: float
+    cause: Cause
+    state: State = "planned"
+    reason: str = ""
+    repeats: int = 1
+    session: str = ""
+    owner: str = ""
+    expires: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
+    delivery: str = ""
+
+
+class ScheduleChanged(Event, frozen=True, kw_only=True):
+    """A job was made, changed, paused, resumed or removed."""
+
+    topic: ClassVar[str] = "schedule.changed"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("name",)
+
+    job: Annotated[str, Meta(description="Id of the job.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    change: Annotated[
+        Literal["added", "edited", "paused", "resumed", "removed", "ended"], Meta(description="What happened to it.")
+    ]
+    next: Annotated[float | None, Meta(description="When it runs next.")] = None
+
+
+class ScheduleStarted(Event, frozen=True, kw_only=True):
+    """A job runs."""
+
+    topic: ClassVar[str] = "schedule.started"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("name",)
+
+    job: Annotated[str, Meta(description="Id of the job.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    due: Annotated[float, Meta(description="The instant it was planned for.")]
+    session: Annotated[str, Meta(description="Session that does the work.")]
+    cause: Annotated[Cause, Meta(description="Its schedule, catching up, or somebody by hand.")] = "schedule"
+
+
+class ScheduleEnded(Event, frozen=True, kw_only=True):
+    """A planned instant is over; the table of instants says the same."""
+
+    topic: ClassVar[str] = "schedule.ended"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("name", "reason")
+
+    job: Annotated[str, Meta(description="Id of the job.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    due: Annotated[float, Meta(description="The instant it was planned for.")]
+    state: Annotated[State, Meta(description="How it ended: done, failed, skipped or missed.")]
+    reason: Annotated[str, Meta(description="Why, in words.")] = ""
+    repeats: Annotated[int, Meta(description="How many instants in a row this stands for.")] = 1
+    session: Annotated[str, Meta(description="Session that did the work.")] = ""
+    delivery: Annotated[str, Meta(description="Where the result went, or why it did not.")] = ""
+
+
+SCHEDULE_EVENTS: tuple[type[Event], ...] = (ScheduleChanged, ScheduleStarted, ScheduleEnded)

@@ -1,0 +1,202 @@
+"""Jobs and the instants they were planned for. Each instant is written before it runs and ends exactly once; of all
+processes that look after the schedules, one runs it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import UsageError
+from hermes.schema.schedules import Instant, Job, State
+from hermes.store.database import Database
+from hermes.store.leases import TTL, is_gone, this_process
+
+WAITING = "waiting"
+"""The delivery of a result that has not reached its chat yet."""
+
+CUT_OFF = "the process ended while it ran"
+_FIELDS = ", ".join(Instant.__struct_fields__)
+_PLACES = ", ".join("?" for _ in Instant.__struct_fields__)
+# An instant that was given up before its time may be planned once more.
+_WRITE = f"""
+INSERT INTO instants ({_FIELDS}) VALUES ({_PLACES})
+ON CONFLICT (job, due) DO UPDATE SET
+  starts = excluded.starts, cause = excluded.cause, state = excluded.state, reason = excluded.reason,
+  repeats = excluded.repeats, ended = excluded.ended
+WHERE instants.state = 'planned' OR (instants.state = 'skipped' AND excluded.state = 'planned')
+"""  # noqa: S608 - our own names
+
+
+class Schedules:
+    """The schedules of one database."""
+
+    def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
+        self._db = database
+        self._clock = clock
+        self._owner = owner or this_process()
+
+    def jobs(self, *, removed: bool = False) -> list[Job]:
+        """The jobs, the oldest first."""
+        rows = self._rows("SELECT data FROM jobs", ())
+        found = [msgspec.json.decode(data, type=Job) for (data,) in rows]
+        return sorted((job for job in found if removed or not job.removed), key=lambda job: (job.created, job.id))
+
+    def any(self) -> bool:
+        """Whether there is a job."""
+        return bool(self.jobs())
+
+    def find(self, name: str) -> Job:
+        """The job a person means: its id, the beginning of one, or its name."""
+        jobs = self.jobs()
+        found = [job for job in jobs if name in (job.id, job.name)]
+        found = found or [job for job in jobs if name and job.id.startswith(name)]
+        found = found or [job for job in jobs if job.name.casefold() == name.casefold()]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"There is no job {name!r}.", hint="`hermes cron list` shows what there is.")
+        ids = ", ".join(job.id for job in found)
+        raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
+
+    def revision(self) -> int:
+        """Grows whenever a job is made or changed, by whichever process."""
+        return int(self._rows("SELECT coalesce(max(revision), 0) FROM jobs", ())[0][0])
+
+    def put(self, job: Job, *, dropped: str, following: Instant | None) -> None:
+        """Makes or changes a job. What was planned for it ends as skipped, for the reason given; `following` is planned
+        instead."""
+        now = self._clock.now()
+
+        def change(connection: apsw.Connection) -> None:
+            query = "UPDATE instants SET state = 'skipped', reason = ?, ended = ? WHERE job = ? AND state = 'planned'"
+            connection.execute(query, (dropped, now, job.id))
+            _put(connection, job)
+            if following is not None:
+                _write(connection, following)
+
+        self._db.write(change)
+
+    def plan(self, *planned: Instant) -> None:
+        """Writes instants down that are to run."""
+        self._db.write(lambda connection: [_write(connection, one) for one in planned])
+
+    def planned(self, job: str = "") -> list[Instant]:
+        """What is still to come, the next first."""
+        return self._select("WHERE state = 'planned' AND (?1 = '' OR job = ?1) ORDER BY starts, due", (job,))
+
+    def running(self) -> list[Instant]:
+        """What runs now, here or elsewhere."""
+        return self._select("WHERE state = 'running' ORDER BY began", ())
+
+    def claim(self, instant: Instant, *, job: Job | None = None, following: Instant | None = None) -> Instant | None:
+        """Takes an instant to run it here, and plans the one after it; None if it is not to be had (any more).
+
+        A job runs once at a time. `job` is written too, if running changes it.
+        """
+        now = self._clock.now()
+        taken = msgspec.structs.replace(
+            instant, state="running", owner=self._owner, expires=now + TTL, began=now, session=""
+        )
+
+        def take(connection: apsw.Connection) -> Instant | None:
+            busy = connection.execute("SELECT 1 FROM instants WHERE job = ? AND state = 'running'", (instant.job,)).get
+            query = """UPDATE instants SET state = 'running', owner = ?, expires = ?, began = ?
+            WHERE job = ? AND due = ? AND state = 'planned'"""
+            if busy:
+                return None
+            connection.execute(query, (taken.owner, taken.expires, now, instant.job, instant.due))
+            if not connection.changes():
+                return None
+            if job is not None:
+                _put(connection, job)
+            if following is not None:
+                _write(connection, following)
+            return taken
+
+        return self._db.write(take)
+
+    def close(self, ended: Iterable[Instant], planned: Iterable[Instant] = ()) -> None:
+        """Ends instants that never ran, and plans others, all or none. One that ended or runs stays as it is."""
+
+        def write(connection: apsw.Connection) -> None:
+            for instant in (*ended, *planned):
+                _write(connection, instant)
+
+        self._db.write(write)
+
+    def renew(self, instant: Instant) -> bool:
+        """The heartbeat of a run; False when it is no longer ours."""
+        query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
+        return self._change(query, (self._clock.now() + TTL, instant.job, instant.due, self._owner))
+
+    def belongs_to(self, instant: Instant, session: str) -> None:
+        """The session that does the work."""
+        query = "UPDATE instants SET session = ? WHERE job = ? AND due = ? AND owner = ?"
+        self._change(query, (session, instant.job, instant.due, self._owner))
+
+    def end(self, instant: Instant, state: State, reason: str = "", delivery: str = "") -> bool:
+        """Ends a run of this process; False when somebody has ended it already."""
+        query = """UPDATE instants SET state = ?, reason = ?, delivery = ?, ended = ?, expires = 0
+        WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"""
+        values = (state, reason, delivery, self._clock.now(), instant.job, instant.due, self._owner)
+        return self._change(query, values)
+
+    def settle(self) -> list[Instant]:
+        """Ends runs whose process is gone. Nothing is run again; returns them."""
+        now = self._clock.now()
+        gone = [one for one in self.running() if one.expires <= now or is_gone(one.owner)]
+        query = """UPDATE instants SET state = 'failed', reason = ?, ended = ?
+        WHERE job = ? AND due = ? AND state = 'running' AND owner = ? AND expires = ?"""
+        return [
+            msgspec.structs.replace(one, state="failed", reason=CUT_OFF, ended=now)
+            for one in gone
+            if self._change(query, (CUT_OFF, now, one.job, one.due, one.owner, one.expires))
+        ]
+
+    def history(self, job: str = "", *, limit: int = 50) -> list[Instant]:
+        """What has run, runs, or did not run, the newest first."""
+        where = "WHERE state != 'planned' AND (?1 = '' OR job = ?1) ORDER BY max(began, ended, due) DESC LIMIT ?2"
+        return self._select(where, (job, limit))
+
+    def undelivered(self) -> list[Instant]:
+        """Results that have not reached their chat."""
+        return self._select("WHERE delivery = ? ORDER BY ended", (WAITING,))
+
+    def delivered(self, instant: Instant, delivery: str) -> bool:
+        """Notes what became of a result that waited; False when another process was faster."""
+        query = "UPDATE instants SET delivery = ? WHERE job = ? AND due = ? AND delivery = ?"
+        return self._change(query, (delivery, instant.job, instant.due, WAITING))
+
+    def forget(self, before: float) -> int:
+        """Removes what ended before a moment, and jobs that were removed with nothing left of them."""
+
+        def clear(connection: apsw.Connection) -> int:
+            query = "DELETE FROM instants WHERE state NOT IN ('planned', 'running') AND ended < ? AND delivery != ?"
+            connection.execute(query, (before, WAITING))
+            return connection.changes()
+
+        return self._db.write(clear)
+
+    def _select(self, rest: str, values: tuple[Any, ...]) -> list[Instant]:
+        return [Instant(*row) for row in self._rows(f"SELECT {_FIELDS} FROM instants {rest}", values)]  # noqa: S608
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        return self._db.read(lambda connection: connection.execute(query, values).fetchall())
+
+    def _change(self, query: str, values: tuple[Any, ...]) -> bool:
+        def run(connection: apsw.Connection) -> bool:
+            connection.execute(query, values)
+            return connection.changes() > 0
+
+        return self._db.write(run)
+
+
+def _put(connection: apsw.Connection, job: Job) -> None:
+    query = "INSERT OR REPLACE INTO jobs SELECT ?, coalesce(max(revision), 0) + 1, ? FROM jobs"
+    connection.execute(query, (job.id, msgspec.json.encode(job).decode()))
+
+
+def _write(connection: apsw.Connection, instant: Instant) -> None:
+    connection.execute(_WRITE, msgspec.structs.astuple(instant))
