@@ -17,7 +17,7 @@ _ALL_BYTES = 192 * 1024
 _NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # what is probably meant as one
-_BLOCK = re.compile(r"\n\n<attached path=\"[^\n]*\">\n.*?\n</attached>", re.DOTALL)
+_BLOCK = re.compile(r"\n\n<(attached path|skill name)=\"[^\n]*\">\n.*?\n</(?:attached|skill)>", re.DOTALL)
 _SECRET = re.compile(
     r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])", re.IGNORECASE
 )

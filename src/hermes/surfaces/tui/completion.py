@@ -1,13 +1,18 @@
-"""Completion in the input: slash commands and their choices at its beginning, files after an `@`."""
+"""Completion in the input: slash commands, skills and choices at its beginning, files after an `@`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from hermes.learning.learning import PREFIX, SkillCommand
+from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.tui.files import Files
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
+
+Skills: TypeAlias = Callable[[], Sequence[SkillCommand]]
 
 _FILE = re.compile(r"(?:^|\s)@(\"?)([^\s\"]*)$")
 
@@ -15,28 +20,35 @@ _FILE = re.compile(r"(?:^|\s)@(\"?)([^\s\"]*)$")
 class InputCompleter(Completer):
     """Suggests what may come next. Runs in a thread."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, skills: Skills = lambda: ()) -> None:
         self._files = files
+        self._skills = skills
+        self._known: Sequence[SkillCommand] | None = None
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
         before = document.text_before_cursor
         if before.startswith("/") and "\n" not in before:
-            yield from _commands(before[1:])
+            yield from self._commands(before[1:])
         elif found := _FILE.search(before):
             word = found[2]
             for name in self._files.find(word):
                 shown = f'"{name}"' if " " in name else name
                 yield Completion(shown, start_position=-len(found[1] + word), display=name)
 
+    def _commands(self, text: str) -> Iterable[Completion]:
+        name, space, value = text.partition(" ")
+        if not space:
+            if self._known is None or not name:  # files are looked at when a command begins, not with every letter
+                self._known = self._skills()
+            for known, about in (*((slash.name, slash.summary) for slash in SLASHES), *map(_told, self._known)):
+                if known.startswith(name) or (name and known.startswith(PREFIX + name)):
+                    yield Completion(known, -len(name), display=f"/{known}", display_meta=about)
+            return
+        slash = find_slash(name)
+        for choice in slash.choices if slash else ():
+            if choice.startswith(value):
+                yield Completion(choice, -len(value))
 
-def _commands(text: str) -> Iterable[Completion]:
-    name, space, value = text.partition(" ")
-    if not space:
-        for slash in SLASHES:
-            if slash.name.startswith(name):
-                yield Completion(slash.name, -len(name), display=f"/{slash.name}", display_meta=slash.summary)
-        return
-    slash = find_slash(name)
-    for choice in slash.choices if slash else ():
-        if choice.startswith(value):
-            yield Completion(choice, -len(value))
+
+def _told(command: SkillCommand) -> tuple[str, str]:
+    return command.name, one_line(command.description)

@@ -6,7 +6,7 @@ The turn belongs to the session, not to the terminal: when the terminal is gone,
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,27 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.service import Delivery
-from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.errors import StoreError, in_sentences
+from hermes.learning.learning import SkillCommand
+from hermes.learning.proposals import Proposal
 from hermes.schema.messages import Image
-from hermes.surfaces.terminal.approval import Given, is_word, label_for, wants_all
-from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved
-from hermes.surfaces.terminal.question import Approvals, Question, nearest
+from hermes.surfaces.terminal.question import Approvals, Question
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
-from hermes.surfaces.tui.attachments import attach
 from hermes.surfaces.tui.foot import Foot, foot_of
 from hermes.surfaces.tui.presses import Presses
 from hermes.surfaces.tui.recall import follow_elsewhere, in_order, recall
 from hermes.surfaces.tui.relay import Relay
 from hermes.surfaces.tui.screen import Screen
-from hermes.surfaces.tui.slash.table import SLASHES, find_slash
+from hermes.surfaces.tui.slash.table import RESERVED
+from hermes.surfaces.tui.taking import Taking
 from hermes.surfaces.tui.typed import Typed
 from hermes.surfaces.tui.view import ChatView
 
 _TICK = 0.1  # seconds between two pictures of what goes on
 HUNG_UP = 128 + signal.SIGHUP
 _ENDING = 5.0  # seconds for a turn that is over to be written down
-_TRIES = 50  # to hand over an answer
 ELSEWHERE = "Another terminal or program works on this session; it answers your message after what it does now."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another terminal or program runs this turn: /stop stops it there. Ctrl-C again leaves it alone."
@@ -64,6 +63,7 @@ class Chat:
         self._following: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
         self.presses = Presses()
+        self._taking = Taking(self)
         self._left = False
         self._gone = False
         self._elsewhere = False
@@ -74,6 +74,11 @@ class Chat:
     def session(self) -> str:
         """The session that is talked in."""
         return self.view.session
+
+    @property
+    def folder(self) -> Path:
+        """Where the session works."""
+        return folder_of(self.app, self.session)
 
     @property
     def works(self) -> bool:
@@ -101,7 +106,7 @@ class Chat:
                 if typed is None or self._left:
                     break
                 self.presses.forget()
-                await self._take(typed)
+                await self._taking.take(typed)
         if not self._left and (self._gone or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:
@@ -170,6 +175,14 @@ class Chat:
         else:
             self._leave_at_once(elsewhere=self._following is not None and is_elsewhere(self.app, self.session))
 
+    def skills(self) -> list[SkillCommand]:
+        """The skills that are commands. Reads files."""
+        return self.agent.learner.learning.commands(RESERVED)
+
+    def decide(self, proposals: Sequence[Proposal]) -> None:
+        """Puts proposals to the person, one after the other."""
+        self._taking.decide(proposals)
+
     def quit(self) -> None:
         """Leaves; what runs is interrupted and saved."""
         if self._following is not None:
@@ -216,61 +229,6 @@ class Chat:
         """The way back."""
         if not self.forget_if_empty():
             print(f"Go on with: hermes --resume {self.session}")
-
-    async def _take(self, typed: Typed) -> None:
-        """A line is the answer to a question, a command, or a message."""
-        asked = self.view.questions.current
-        if asked is not None and self.view.questions.is_early(typed.at) and not is_word(asked, typed.text):
-            asked = None  # a message whose Enter came when the question did
-        if asked is not None and wants_all(asked, typed.text):
-            self.view.show_all()
-        elif asked is not None and typed.text.startswith("/") and find_slash(typed.text[1:].partition(" ")[0]):
-            await self._command(typed.text[1:])
-            self.screen.ask(label_for(asked, self.screen.columns) if self.view.questions.current is asked else "")
-        elif asked is not None:
-            if not await self.view.questions.take(typed.text, self._give, typed_at=typed.at):
-                self.view.ask_again()
-        elif typed.text.startswith("/") and not typed.images:
-            await self._command(typed.text[1:])
-        elif typed.text.strip():
-            await self._send(typed)
-        elif self.view.held:
-            await self.agent.service.resume(self.session)
-            self.follow()
-        if self._following is None:
-            self.screen.settle()
-
-    async def _send(self, typed: Typed) -> None:
-        attached = await asyncio.to_thread(attach, typed.text, folder_of(self.app, self.session))
-        for remark in attached.left:
-            self.view.say(remark)
-        delivery: Delivery = "steer" if typed.steers and self.works else "queue"
-        await self.submit(attached.text, images=(*typed.images, *attached.images), delivery=delivery)
-
-    async def _command(self, text: str) -> None:
-        if not self.screen.echoes:
-            self.view.say(f"{self.screen.marks.prompt}/{text}")
-        name, _, rest = text.partition(" ")
-        slash = find_slash(name)
-        try:
-            if slash is None:
-                near = nearest(name, [slash.name for slash in SLASHES])
-                hint = f"Did you mean /{near}?" if near else "See /help"
-                self.view.say(f"There is no command /{name}. {hint}", alarming=True)
-            else:
-                await slash.run(self, rest.strip())
-        except HermesError as error:
-            self.view.say(in_sentences(error), alarming=True)
-
-    async def _give(self, given: Given) -> bool:
-        """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
-        for _ in range(_TRIES):
-            if await hand_over(self.agent.service, given, self.session):
-                return True
-            if not self.works or self.view.questions.current is None:
-                break
-            await asyncio.sleep(_TICK)
-        return False
 
     async def _follow(self, *, resumes: bool) -> None:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
@@ -12,9 +12,10 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from hermes.learning.learning import SkillCommand
 from hermes.settings.home import Home
 from hermes.surfaces.tui.clipboard import picture
-from hermes.surfaces.tui.completion import InputCompleter
+from hermes.surfaces.tui.completion import InputCompleter, Skills
 from hermes.surfaces.tui.drafts import Drafts
 from hermes.surfaces.tui.files import Files
 from hermes.surfaces.tui.history import InputHistory
@@ -38,6 +39,9 @@ class Entry:
         self.say: Callable[[str], object] = lambda _: None
         self.answering = False
         """Whether a question is being answered: any line counts, and none is remembered."""
+        self.hot = ""
+        """Keys that are an answer by themselves."""
+        self.skills: Skills = lambda: ()
         self._home = home
         self._clock = clock
         self._touched = float("-inf")  # when the input changed last
@@ -51,7 +55,7 @@ class Entry:
         self.buffer = Buffer(
             multiline=True,
             history=InputHistory(home.root / "input_history.jsonl"),
-            completer=ThreadedCompleter(InputCompleter(Files(folder))),
+            completer=ThreadedCompleter(InputCompleter(Files(folder), self._skills)),
             complete_while_typing=Condition(self._completes),
             on_text_changed=lambda _: self._changed(),
         )
@@ -101,6 +105,7 @@ class Entry:
         keys.add(Keys.BracketedPaste, eager=True)(lambda event: self._insert(self._pastes.take(event.data)))
         keys.add("backspace")(self._backspace)
         keys.add("/")(lambda _: self._slash())
+        keys.add("escape", "l")(lambda _: self.send(Typed("/learn")))
         keys.add("escape", filter=Condition(lambda: not self.buffer.text))(lambda _: self.stop())
         keys.add("c-c")(self._interrupted)
         keys.add(Keys.SIGINT)(self._interrupted)
@@ -190,6 +195,9 @@ class Entry:
         before = self.buffer.document.text_before_cursor
         return not self.answering and (before.startswith("/") or "@" in before.rpartition(" ")[2])
 
+    def _skills(self) -> Sequence[SkillCommand]:
+        return self.skills()
+
     def _words(self) -> str:
         """The input as it would be sent, also while it waits for a question to be answered."""
         return self._pastes.whole(self._aside.text if self.answering else self.buffer.text)
@@ -197,6 +205,8 @@ class Entry:
     def _changed(self) -> None:
         self._touched = self._clock()
         self.touched()
+        if self.answering and self.buffer.text and self.buffer.text in self.hot:
+            self._submit(steers=False)
         if self._saving is not None:
             self._saving.cancel()
         self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)

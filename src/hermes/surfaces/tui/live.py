@@ -20,6 +20,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from hermes.surfaces.terminal.style import Style, stdout_style
 from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.toolline import Marks, marks_for
+from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.entry import Entry
 from hermes.surfaces.tui.output import Frames, terminal_size
 from hermes.surfaces.tui.rows import DIM, Row, painted
@@ -90,9 +91,9 @@ class LiveScreen:
     def on_interrupt(self, action: Callable[[], object]) -> None:
         self._entry.interrupt = action
 
-    def on_keys(self, *, stop: Callable[[], object], touched: Callable[[], object]) -> None:
-        """What Esc on an empty input does, and who is told that something is typed."""
-        self._entry.stop, self._entry.touched = stop, touched
+    def on_keys(self, *, stop: Callable[[], object], touched: Callable[[], object], skills: Skills) -> None:
+        """What Esc on an empty input does, who is told that something is typed, and which skills are commands."""
+        self._entry.stop, self._entry.touched, self._entry.skills = stop, touched, skills
 
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # a prompt may stand here already; this one takes its place
@@ -151,8 +152,9 @@ class LiveScreen:
     def settle(self) -> None:
         """The prompt is always there."""
 
-    def ask(self, label: str) -> None:
+    def ask(self, label: str, *, keys: str = "") -> None:
         """What is being typed is put aside while there is a question, and comes back after it."""
+        self._entry.hot = keys
         if label and not self._label:
             self._entry.put_aside()
         elif self._label and not label:

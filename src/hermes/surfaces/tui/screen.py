@@ -54,8 +54,9 @@ class Screen(Protocol):
         """Nothing goes on any more: it is the person's turn."""
         ...
 
-    def ask(self, label: str) -> None:
-        """Asks for a line under this label; empty for the usual prompt."""
+    def ask(self, label: str, *, keys: str = "") -> None:
+        """Asks for a line under this label; empty for the usual prompt. One of `keys` counts without Enter, where the
+        screen can do that."""
         ...
 
     def offer(self, text: str) -> None:
@@ -127,7 +128,7 @@ class PlainScreen:
         if not self._label:
             self._prompt()
 
-    def ask(self, label: str) -> None:
+    def ask(self, label: str, *, keys: str = "") -> None:  # noqa: ARG002 - lines are all it gets
         self._label = label
         if label:
             self._prompt()

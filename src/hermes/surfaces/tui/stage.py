@@ -10,6 +10,7 @@ from hermes.app.agent import Agent
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.signals import listen_for_end
+from hermes.surfaces.terminal.text import count
 from hermes.surfaces.terminal.watching import watched
 from hermes.surfaces.tui.conversation import HUNG_UP, Chat, folder_of
 from hermes.surfaces.tui.screen import PlainScreen
@@ -32,7 +33,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(HUNG_UP)
-        live.on_keys(stop=chat.stop, touched=chat.presses.forget)
+        live.on_keys(stop=chat.stop, touched=chat.presses.forget, skills=chat.skills)
     async with screen:
         if is_live:  # a key there; this is for a signal that somebody sends
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
@@ -61,6 +62,9 @@ async def _warm(chat: Chat) -> None:
     if sandbox.kind == "none":
         chat.view.say(f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True)
     chat.view.tick()
+    waiting = await asyncio.to_thread(chat.agent.learner.learning.proposals.pending)
+    if waiting:
+        chat.view.say(f"{count(len(waiting), 'proposed change')} to decide on: /learn or Alt-L")
     await chat.agent.model.warm()
 
 

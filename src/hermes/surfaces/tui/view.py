@@ -198,7 +198,8 @@ class ChatView:
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
             case "agent.learning.reviewed":
                 if event.get("summary"):
-                    self.say(one_line(event["summary"]))
+                    how = " Decide: /learn or Alt-L" if event.get("proposals") else ""
+                    self.say(one_line(event["summary"]) + how)
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 

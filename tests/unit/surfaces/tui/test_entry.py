@@ -91,3 +91,29 @@ async def test_words_that_were_offered_and_changed_stay() -> None:
     desk.type(" in a")
     desk.entry._slash()
     assert desk.entry.buffer.text == "edit it in a/"
+
+
+async def test_a_key_that_is_an_answer_by_itself_needs_no_enter() -> None:
+    desk = Desk()
+    desk.entry.hot = "yn"
+    desk.type("y")
+    assert desk.sent == []
+    desk.entry.buffer.reset()
+    desk.entry.put_aside()
+    desk.type("x")
+    desk.entry.buffer.reset()
+    desk.type("y")
+    assert [typed.text for typed in desk.sent] == ["y"]
+    desk.entry.hot = ""
+    desk.type("y")
+    assert len(desk.sent) == 1
+
+
+async def test_no_key_decides_for_who_was_typing() -> None:
+    desk = Desk()
+    desk.type("any")
+    desk.entry.hot = "y"
+    desk.entry.put_aside()
+    desk.type("y")
+    assert desk.sent == []
+    assert desk.said

@@ -1,10 +1,11 @@
 """The table of slash commands."""
 
 from hermes.surfaces.terminal.text import width
-from hermes.surfaces.tui.slash.table import SLASHES, find_slash, help_lines, page
+from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash, help_lines, page
 
 WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status cost
-steer queue stop history search export config doctor quit"""
+steer queue stop history search export config doctor quit
+learn skills memory"""
 
 
 def test_every_command_is_there_once() -> None:
@@ -27,3 +28,25 @@ def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
 def test_help_fits_a_narrow_screen() -> None:
     assert max(map(width, help_lines(39))) <= 39
     assert max(map(width, help_lines(79))) <= 79
+
+
+def test_a_skill_is_found_by_name_or_beginning_and_shadows_no_command() -> None:
+    skills = ["brew-tea", "brew-coffee", "mod", "session-notes", "skill:status"]
+    typed = (
+        "brew-tea",
+        "brew-t",
+        "brew",
+        "mod",
+        "sess",
+        "session-n",
+        "skill:brew-tea",
+        "status",
+        "skill:status",
+        "q",
+        "",
+    )
+    found = [find_skill(name, skills) for name in typed]
+    assert found == [
+        "brew-tea", "brew-tea", "", "mod", "", "session-notes", "skill:brew-tea", "", "skill:status", "", "",
+    ]  # fmt: skip
+    assert {"status", "q", "exit"} <= RESERVED

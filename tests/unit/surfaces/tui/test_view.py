@@ -51,7 +51,7 @@ class FakeScreen:
     def settle(self) -> None:
         self.settled += 1
 
-    def ask(self, label: str) -> None:
+    def ask(self, label: str, *, keys: str = "") -> None:
         self.label = label
         self.asked.set()
 

@@ -55,7 +55,7 @@ async def approvals(chat: "Chat", mode: str) -> None:
 
 async def config(chat: "Chat", rest: str) -> None:
     """Shows the settings; with words behind it, it is `hermes config`."""
-    await _hermes(chat, "config", *(rest.split() or ["show"]))
+    await hermes(chat, "config", *(rest.split() or ["show"]))
 
 
 async def codex_runtime(chat: "Chat", word: str) -> None:
@@ -65,15 +65,15 @@ async def codex_runtime(chat: "Chat", word: str) -> None:
     meant = WORDS.get(word.strip())
     if meant is None:
         raise UsageError(f"There is no {word!r} here.", hint="One of: on, off, status")
-    await _hermes(chat, "codex", meant)
+    await hermes(chat, "codex", meant)
 
 
 async def doctor(chat: "Chat", _: str) -> None:
     """Checks the installation."""
-    await _hermes(chat, "doctor")
+    await hermes(chat, "doctor")
 
 
-async def _hermes(chat: "Chat", *arguments: str) -> None:
+async def hermes(chat: "Chat", *arguments: str) -> None:
     """Runs a command of `hermes` beside the chat and shows what it prints."""
     pipe, out = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(

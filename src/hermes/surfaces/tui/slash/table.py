@@ -1,9 +1,10 @@
 """The table of slash commands. A command is an async function of the chat and of what follows its name."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.surfaces.tui.slash import answering, asking, going, rewinding, sessions
+from hermes.learning.learning import PREFIX
+from hermes.surfaces.tui.slash import answering, asking, going, learning, rewinding, sessions
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -50,6 +51,9 @@ SLASHES = (
     Slash("cost", "", "what this session took", answering.cost, "Model"),
     Slash("context", "", "how full the model's window is", answering.context, "Model"),
     Slash("compress", "", "make room: sum up the older part of the conversation", answering.compress, "Model"),
+    Slash("learn", "", "decide on what Hermes wants to keep, a key each", learning.learn, "Learning"),
+    Slash("skills", "", "what Hermes can do well; each skill is a command", learning.skills, "Learning"),
+    Slash("memory", "", "what Hermes remembers", learning.memory, "Learning"),
     Slash("tools", "", "what the model can do", asking.tools, "Rights"),
     Slash("mcp", "", "the MCP servers and how they are", asking.mcp, "Rights"),
     Slash("approvals", "MODE", "what is not asked: ask, auto-edit or full", asking.approvals, "Rights", _MODES),
@@ -67,6 +71,9 @@ SLASHES = (
 
 _ALIASES = {"exit": "quit", "q": "quit", "?": "help", "clear": "new", "compact": "compress"}
 
+RESERVED = frozenset((*(slash.name for slash in SLASHES), *_ALIASES))
+"""Names that no skill can take."""
+
 KEYS = (
     ("Enter", "send; while Hermes works the message waits for its turn"),
     ("Alt-Enter, Ctrl-J", "a new line; so does \\ before Enter"),
@@ -75,6 +82,7 @@ KEYS = (
     ("Ctrl-D", "quit"),
     ("Up, Down", "what you typed before"),
     ("Tab", "complete a command, or a file after @"),
+    ("Alt-L", "decide on what Hermes wants to keep, as /learn does"),
     ("Ctrl-V", "paste a picture; its path pasted or dropped works too"),
 )
 
@@ -85,6 +93,16 @@ def find_slash(name: str) -> Slash | None:
     exact = [slash for slash in SLASHES if slash.name == name]
     begun = [slash for slash in SLASHES if name and slash.name.startswith(name)]
     return next(iter(exact), begun[0] if len(begun) == 1 else None)
+
+
+def find_skill(name: str, skills: Sequence[str]) -> str:
+    """The skill that a name calls: by its own, or by the beginning of one when no command begins so. Empty if none."""
+    if name in RESERVED:
+        return ""
+    if name in skills or name.removeprefix(PREFIX) in {skill.removeprefix(PREFIX) for skill in skills}:
+        return name
+    begun = [skill for skill in skills if name and skill.startswith(name)]
+    return begun[0] if len(begun) == 1 and find_slash(name) is None else ""
 
 
 def help_lines(columns: int, *, bold: Callable[[str], str] = str, dim: Callable[[str], str] = str) -> Iterator[str]:
@@ -123,5 +141,12 @@ def page() -> str:
         "`@path` in a message sends the file's text along with it; a picture is sent as a picture. A long file, or one",
         "that may hold secrets, is only named: the model reads it with its tools, which ask where they must. What you",
         "paste stays whole: many lines are folded to `[pasted 120 lines]` in the input and sent as they are.",
+    ]
+    lines += [
+        "",
+        "## Skills",
+        "",
+        "Every skill is a command of its own: `/brew-tea for two` sends your line with the skill's text. One that is",
+        "called like a command above is at `/skill:NAME`, where every skill can be found.",
     ]
     return "\n".join(lines) + "\n"
