@@ -46,8 +46,7 @@ async def test_a_model_of_its_own_finds_a_title_and_what_it_took_is_counted(tmp_
             assert (first["title"], first["by"]) == ("what is it?", "hermes")
             assert (second["title"], second["by"]) == ("Testing things", "model")
             assert {row.model for row in app.store.sessions.usage()} == {"fake-1", "small-1"}
-            await agent.service.close()
-            await agent.model.close()
+            await agent.close()
 
 
 async def test_project_notes_are_capped_marked_and_sent_the_same_in_every_request(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
@@ -11,31 +10,32 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.compact import compress, context_of
+from hermes.app.auxiliary import Auxiliary, Main
+from hermes.app.compact import compress, context_of, summarise
 from hermes.app.delegation import DEEPEST, Delegation, depth
 from hermes.app.learning import Learner
 from hermes.app.learning_review import Circle
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
+from hermes.app.sight import Sight
 from hermes.app.spending import Spending
-from hermes.app.titles import suggest
+from hermes.app.titles import Titles
 from hermes.app.toolbox import Toolbox
 from hermes.app.undo import shadows_of
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
-from hermes.core.history import History
 from hermes.core.ports import Approvals, Decision, Model, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
-from hermes.errors import HermesError
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
+from hermes.providers.routes import chosen_route
 from hermes.schema.event import Event
-from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionPrompted, SessionTitled
+from hermes.schema.events import SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -45,9 +45,6 @@ from hermes.tools.shadow import ShadowKeeper
 
 if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
-
-_SUMMARY_TOKENS = 8_000  # the least that a summary takes
-_TITLE_TOKENS = 3_000  # the most that looking for a title takes
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
 
@@ -77,8 +74,11 @@ class Agent:
         self._keeper = ShadowKeeper(self.shadows)
         self._spending = Spending(app, self._price)
         self._delegation = Delegation(app, lambda: self.service)
-        self._aside: set[asyncio.Task[None]] = set()
-        self.learner = Learner(app, Circle(self._reviewer, self.tools, self._has_room, self._price))
+        route = partial(chosen_route, app.settings, secrets)
+        main = Main(lambda: route(self._model_name), lambda: self.model)
+        self._auxiliary = Auxiliary(app, secrets, self._spending, main)
+        self._titles = Titles(self._auxiliary)
+        self.learner = Learner(app, Circle(self._reviewer, self.tools, self._spending.check, self._price))
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
@@ -110,7 +110,7 @@ class Agent:
             budget=self._spending.budget,
             publish=self._publish,
             snapshot=app.snapshot,
-            title=self._title,
+            title=self._titles.begin,
             show=self._show,
             finish=self._keeper.finish,
         )
@@ -121,16 +121,7 @@ class Agent:
         """Keeps conversations inside the model's window."""
         settings = self._app.settings.compression
         limits = Limits(self.model.facts.window, settings.threshold, settings.protect_first_n, settings.protect_last_n)
-        return Room(self._summarizer_of, limits, self._app.clock)
-
-    @cached_property
-    def _summarizer(self) -> Resilient:
-        """The model that writes summaries."""
-        name = self._app.settings.auxiliary.summary
-        return build_model(self._app.settings, self._secrets, model=name) if name else self.model
-
-    def _summarizer_of(self, session: str) -> Metered:
-        return Metered(self._summarizer, partial(self._spending.guess, session))
+        return Room(partial(summarise, self._auxiliary), limits, self._app.clock)
 
     async def close(self) -> None:
         """Ends what runs and everything it started; what waits is answered when its session is resumed."""
@@ -139,12 +130,13 @@ class Agent:
 
     async def release(self) -> None:
         """Ends what tools left running, and the models."""
+        await self._titles.close()
         await self.learner.close()
         await self.toolbox.close()
         if "_codex" in self.__dict__:
             await self._codex.close()
-        made = [self.__dict__[name] for name in ("model", "_summarizer") if name in self.__dict__]
-        for model in dict.fromkeys((*made, *self._outdated)):
+        await self._auxiliary.close()
+        for model in (*([self.model] if "model" in self.__dict__ else []), *self._outdated):
             await model.close()
 
     def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
@@ -156,7 +148,7 @@ class Agent:
             self._model_name = model
             if "model" in self.__dict__:
                 self._outdated.append(self.model)
-            for name in ("model", "_room", "_summarizer"):
+            for name in ("model", "_room"):
                 self.__dict__.pop(name, None)
         self.__dict__.pop("policy", None)
 
@@ -183,8 +175,7 @@ class Agent:
 
     async def compress(self, session: str) -> SessionCompacted:
         """Makes room in a conversation now. Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed."""
-        self._spending.budget(session).room(_SUMMARY_TOKENS)
-        return await compress(self._app, session, self._summarizer_of(session))
+        return await compress(self._app, self._auxiliary, session)
 
     def context(self, session: str) -> Context:
         """What fills the model's window."""
@@ -230,7 +221,8 @@ class Agent:
         settings = self._app.settings
         calls = CallRunner(self.tools(session), self.policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
-        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room)
+        sight = None if self.model.facts.images else Sight(self._auxiliary)
+        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room, sight=sight)
 
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
@@ -242,46 +234,11 @@ class Agent:
     @asynccontextmanager
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:
         """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
-        name = self._app.settings.learning.model
-        model = build_model(self._app.settings, self._secrets, model=name) if name else self.model
-        try:
-            yield Metered(model, partial(self._spending.guess, session))
-        finally:
-            if name:
-                await model.close()
-
-    def _has_room(self, session: str, input_tokens: int) -> None:
-        self._spending.budget(session).room(input_tokens)
+        yield await self._auxiliary.helper("review", session)
 
     def _price(self) -> Price | None:
         prices = self.model.dearest
         return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
-
-    def _title(self, session: str, history: History) -> None:
-        """Starts the search for a better title, if the user has named a model for that. Nobody waits for it."""
-        name = self._app.settings.auxiliary.title
-        if not name or len(history.messages) < 2:
-            return
-        task = asyncio.get_running_loop().create_task(self._find_title(session, name, history))
-        self._aside.add(task)
-        task.add_done_callback(self._aside.discard)
-
-    async def _find_title(self, session: str, name: str, history: History) -> None:
-        model = build_model(self._app.settings, self._secrets, model=name)
-        called = AuxiliaryCalled(task="title", provider=model.provider, model=model.name)
-        try:
-            self._spending.budget(session).room(_TITLE_TOKENS)
-            title, usage = await suggest(model, history)
-        except HermesError as error:
-            await self._note(session, msgspec.structs.replace(called, failure=error.message))
-            return
-        finally:
-            await model.close()
-        found = [SessionTitled(title=title, by="model")] if title else []
-        await self._note(session, msgspec.structs.replace(called, usage=usage), *found)
-
-    async def _note(self, session: str, *events: Event) -> None:
-        await asyncio.to_thread(self._app.record, session, *events)
 
     def _publish(self, row: Row, *, foreign: bool = False) -> None:
         self._app.publish(row, foreign=foreign)

@@ -1,17 +1,39 @@
-"""Compressing a conversation on request, and saying what fills the model's window."""
+"""Having conversations summarised, on request too, and saying what fills the model's window."""
 
 import asyncio
+from collections.abc import Sequence
 
 from hermes.app.app import App
+from hermes.app.auxiliary import Auxiliary
 from hermes.app.journal import SessionJournal, read_history
-from hermes.core.compaction import choose_cut, compact
+from hermes.core.budget import message_tokens
+from hermes.core.compaction import Cut, NotCompacted, choose_cut, compact
 from hermes.core.context import Context, measure
-from hermes.core.ports import Model
 from hermes.schema.events import SessionCompacted
+from hermes.schema.messages import Message
 
 
-async def compress(app: App, session: str, model: Model) -> SessionCompacted:
-    """Replaces the middle of a conversation by a summary, in the model's view. Raises NotCompacted or SessionBusy."""
+async def summarise(auxiliary: Auxiliary, session: str, messages: Sequence[Message], cut: Cut) -> SessionCompacted:
+    """The row that makes room. What one model writes and can't be used, the next one writes again.
+
+    Raises NotCompacted or BudgetSpent.
+    """
+    helper = await auxiliary.helper("summary", session)
+    middle = messages[cut.head : len(messages) - cut.tail]
+    auxiliary.check(session, helper, sum(map(message_tokens, middle)))
+    while True:
+        try:
+            return await compact(helper, messages, cut, window=helper.window)
+        except NotCompacted as error:
+            if not error.unusable or not await helper.give_up(error.message, error.usage):
+                raise
+
+
+async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompacted:
+    """Replaces the middle of a conversation by a summary, in the model's view.
+
+    Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed.
+    """
     settings = app.settings.compression
     lease = await asyncio.to_thread(app.store.leases.acquire, session)
     try:
@@ -19,7 +41,7 @@ async def compress(app: App, session: str, model: Model) -> SessionCompacted:
         await asyncio.to_thread(journal.load)
         messages = journal.history.messages
         cut = choose_cut(messages, first=settings.protect_first_n, last=settings.protect_last_n)
-        row = await compact(model, messages, cut)
+        row = await summarise(auxiliary, session, messages, cut)
         await journal.record(row)
     finally:
         await asyncio.to_thread(app.store.leases.release, lease)
@@ -28,4 +50,4 @@ async def compress(app: App, session: str, model: Model) -> SessionCompacted:
 
 def context_of(app: App, session: str, window: int) -> Context:
     """What the session's next request would hold."""
-    return measure(read_history(app.store, session), window)
+    return measure(read_history(app.store, session), window, app.settings.compression.threshold)

@@ -29,33 +29,51 @@ class Spending:
         self._claimed: set[str] = set()
 
     def budget(self, session: str) -> Budget:
-        """The caps that hold now for a session. What is used of them is looked up before each call.
+        """The caps for a turn that begins in a session. What is used of them is looked up before each call.
 
         Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
         """
+        budget = self._made(session)
+        if self._caps:
+            self._budgets[session] = budget
+        return budget
+
+    def check(self, session: str, input_tokens: int, price: Price | None = None) -> None:
+        """Raises BudgetSpent when work on the side could pass a cap; `price` is that of a dearer model.
+
+        The caps of a turn that runs meanwhile hold for it too; the turn keeps its own count.
+        """
+        running = self._budgets.get(session)
+        side = running.child(self._refresh(session), None) if running is not None else self._made(session)
+        side.at(price).room(input_tokens)
+
+    def spend(self, session: str, usage: Usage | None) -> None:
+        """Counts work on the side towards the turn that it was done for."""
+        running = self._budgets.get(session)
+        if running is not None:
+            running.spend(usage)
+
+    def _made(self, session: str) -> Budget:
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
         if not caps:
             return Budget()
-        info = self._app.store.sessions.find(session)
-        first = info.root if info.kind == "child" else session
-        shared = any(cap.scope != "turn" for cap in caps)
-
-        def refresh(cap: Cap) -> tuple[float, float]:
-            return self._spent(cap, session, first)
+        refresh = self._refresh(session)
 
         async def claim(usage: Usage) -> None:
             self._claimed.add(session)
             await asyncio.to_thread(self._app.store.claims.make, session, self.today(), usage)
 
+        info = self._app.store.sessions.find(session)
         above = self._budgets.get(info.parent) if info.kind == "child" else None
-        claiming = claim if shared else None
-        budget = (
-            above.child(refresh, claiming)
-            if above is not None
-            else Budget(caps, self._price(), refresh=refresh, claim=claiming)
-        )
-        self._budgets[session] = budget
-        return budget
+        claiming = claim if any(cap.scope != "turn" for cap in caps) else None
+        if above is not None:
+            return above.child(refresh, claiming)
+        return Budget(caps, self._price(), refresh=refresh, claim=claiming)
+
+    def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
+        info = self._app.store.sessions.find(session)
+        first = info.root if info.kind == "child" else session
+        return lambda cap: self._spent(cap, session, first)
 
     def written(self, row: Row) -> None:
         """A row is on disk. After a reply, its usage is in the log: what was claimed for it is given back."""

@@ -21,7 +21,7 @@ Unit: TypeAlias = Literal["usd", "tokens"]
 
 _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
 _LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
-_IMAGE = 1_500  # tokens, about what a large picture takes
+IMAGE_TOKENS = 1_500  # tokens, about what a large picture takes
 _UNBOUNDED = 2**31
 _GRANT = 32_768  # tokens of output that one call claims at most, so that others have room beside it
 
@@ -105,6 +105,13 @@ class Budget:
     ) -> "Budget":
         """A budget for somebody who works for the same turn: the same caps, with a count and claims of its own."""
         return Budget(self._caps, self._price, refresh=refresh, claim=claim)
+
+    def at(self, price: Price | None) -> "Budget":
+        """The same for a model that may cost more than the usual one."""
+        if price is None or self._price is None:
+            return self
+        dearest = Price(max(price.input, self._price.input), max(price.output, self._price.output))
+        return Budget(self._caps, dearest, refresh=self._refresh, claim=self._claim)
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""
@@ -247,7 +254,7 @@ def message_tokens(message: Message) -> int:
     """About how many tokens a message has."""
     if isinstance(message, AssistantMessage):
         return reply_tokens(message)
-    return estimate_tokens(message.text) + _IMAGE * len(message.images)
+    return estimate_tokens(message.text) + IMAGE_TOKENS * len(message.images)
 
 
 def tool_tokens(tools: Iterable[ToolSpec]) -> int:

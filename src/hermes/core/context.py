@@ -2,9 +2,11 @@
 
 import msgspec
 
-from hermes.core.budget import estimate_tokens, message_tokens, tool_tokens
+from hermes.core.budget import IMAGE_TOKENS, estimate_tokens, message_tokens, tool_tokens
+from hermes.core.compaction import MARK
 from hermes.core.history import History
-from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.core.prompt import PROJECT_HEAD
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -16,11 +18,13 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """How full the window is. `counted` is what the provider last counted, 0 before the first reply."""
+    """How full the window is. `counted` is what the provider last counted, 0 before the first reply; at `full` tokens
+    room is made."""
 
     parts: tuple[Part, ...]
     counted: int
     window: int
+    full: int = 0
 
     @property
     def used(self) -> int:
@@ -33,25 +37,32 @@ class Context(msgspec.Struct, frozen=True):
         return self.used / self.window if self.window else 0.0
 
 
-def measure(history: History, window: int) -> Context:
-    """What the next request would hold."""
+def measure(history: History, window: int, threshold: float = 1.0) -> Context:
+    """What the next request would hold; room is made when it passes `threshold`, a part of the window."""
     prompt = history.prompt
+    parts: dict[str, list[int]] = {"instructions": []}
     system = prompt.system if prompt else ()
-    tools = prompt.tools if prompt else ()
-    parts = [
-        Part("instructions", sum(map(estimate_tokens, system)), len(system)),
-        Part("tools", tool_tokens(tools), len(tools)),
-    ]
-    kinds: dict[str, list[int]] = {"your words": [], "replies": [], "tool results": []}
+    for place, text in enumerate(system):
+        inside = 0 < place < len(system) - 1
+        name = "project notes" if text.startswith(PROJECT_HEAD) else "memory and skills"
+        parts.setdefault(name if inside else "instructions", []).append(estimate_tokens(text))
+    parts["tools"] = [tool_tokens((tool,)) for tool in (prompt.tools if prompt else ())]
+    parts |= {"your words": [], "replies": [], "tool results": []}
     for message in history.messages:
-        kind = "your words"
-        if isinstance(message, AssistantMessage):
-            kind = "replies"
-        elif isinstance(message, ToolFinished):
-            kind = "tool results"
-        kinds[kind].append(message_tokens(message))
-    parts += [Part(kind, sum(tokens), len(tokens)) for kind, tokens in kinds.items()]
-    return Context(tuple(parts), _counted(history), window)
+        pictures = () if isinstance(message, AssistantMessage) else message.images
+        if pictures:
+            parts.setdefault("pictures", []).extend([IMAGE_TOKENS] * len(pictures))
+        parts.setdefault(_kind(message), []).append(message_tokens(message) - IMAGE_TOKENS * len(pictures))
+    listed = tuple(Part(name, sum(tokens), len(tokens)) for name, tokens in parts.items())
+    return Context(listed, _counted(history), window, int(window * threshold))
+
+
+def _kind(message: Message) -> str:
+    if isinstance(message, AssistantMessage):
+        return "replies"
+    if isinstance(message, ToolFinished):
+        return "tool results"
+    return "summary" if message.origin == "hermes" and message.text.startswith(MARK) else "your words"
 
 
 def _counted(history: History) -> int:

@@ -14,6 +14,7 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     CodexThread,
+    PictureDescribed,
     QuestionAnswered,
     QuestionAsked,
     SessionCompacted,
@@ -111,6 +112,8 @@ class History:
                 self.messages = trim(self.messages, event)
             case SessionCompacted():
                 self._compact(event)
+            case PictureDescribed():
+                self.messages = [_described(message, event) for message in self.messages]
             case SessionUndone(since=since):
                 self._undo(seq, since)
             case SessionRedone(undone=undone):
@@ -219,3 +222,14 @@ class History:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
         return running if call_id in self.started_calls else "Not run: the turn ended before it began."
+
+
+def _described(message: Message, row: PictureDescribed) -> Message:
+    """The message with the description at the picture, if it has that picture."""
+    if isinstance(message, AssistantMessage) or all(image.source != row.source for image in message.images):
+        return message
+    images = (
+        msgspec.structs.replace(image, description=row.text) if image.source == row.source else image
+        for image in message.images
+    )
+    return msgspec.structs.replace(message, images=tuple(images))

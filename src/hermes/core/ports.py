@@ -1,7 +1,7 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -11,6 +11,7 @@ from hermes.core.plan import Effect
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, Reach
+from hermes.schema.messages import Message
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.schema.tools import ToolResult, ToolSpec
 
@@ -164,6 +165,14 @@ class ContextEngine(Protocol):
 
     async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
         """Rows that make room for the request. `forced`: the provider says that it does not fit."""
+        ...
+
+
+class Sight(Protocol):
+    """Eyes for a model that reads only text."""
+
+    async def look(self, session: str, messages: Sequence[Message]) -> Sequence[Event]:
+        """Rows that describe the pictures of `messages` that nobody has described yet."""
         ...
 
 

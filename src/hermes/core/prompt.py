@@ -34,6 +34,7 @@ What you must know
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
+PROJECT_HEAD = "Notes from the project's files, for working in it; the person's own words come first."
 MAX_PROJECT_CHARACTERS = 8_000
 
 
@@ -59,8 +60,7 @@ def project_part(files: tuple[ProjectFile, ...]) -> str:
     """The project's notes, capped and marked as the project's words. What was not read is said."""
     if not files:
         return ""
-    head = "Notes from the project's files, for working in it; the person's own words come first."
-    return "\n".join([head, *map(_marked, files)])
+    return "\n".join([PROJECT_HEAD, *map(_marked, files)])
 
 
 def _marked(file: ProjectFile) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History
-from hermes.core.ports import ContextEngine, Journal, Model
+from hermes.core.ports import ContextEngine, Journal, Model, Sight
 from hermes.core.reply import Judge, Verdict
 from hermes.errors import ModelError, in_sentences
 from hermes.schema.events import (
@@ -84,10 +84,12 @@ class NativeRuntime:
         max_steps: int,
         max_output_tokens: int | None = None,
         context: ContextEngine | None = None,
+        sight: Sight | None = None,
     ) -> None:
         self._model = model
         self._calls = calls
         self._context = context
+        self._sight = sight
         self._max_steps = max_steps
         self._max_output = max_output_tokens
 
@@ -133,6 +135,8 @@ class NativeRuntime:
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
         """One model call; when the provider finds it too long, room is made and it is asked once more."""
+        if self._sight and (seen := await self._sight.look(turn.session, turn.history.messages)):
+            await turn.journal.record(*seen)
         await self._make_room(turn, forced=False)
         try:
             return await self._ask(turn)

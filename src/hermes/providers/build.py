@@ -14,7 +14,7 @@ from hermes.providers.http import Deadlines, Http
 from hermes.providers.keys import KeyRing
 from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Patience, Resilient
-from hermes.providers.routes import Route, first_route, keys_of, route_facts, route_for
+from hermes.providers.routes import Route, chosen_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -41,14 +41,19 @@ def build_model(
     """The model that the settings ask for, with its fallbacks. `model` (`name` or `provider:name`) wins over them."""
     http = http or Http(environment())
     timing = timing or Timing()
-    first = first_route(settings, secrets)
-    if model:
-        first = route_for(settings, secrets, model, first)
+    first = chosen_route(settings, secrets, model)
     routes = [first, *(route_for(settings, secrets, text, first) for text in settings.model.fallback)]
     waiting = settings.model.max_retry_wait
     patience = Patience(attempts=settings.model.max_attempts, waiting=waiting, total=max(90.0, waiting + 30.0))
     candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
     return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
+
+
+def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
+    """One model without fallbacks and with little patience, where somebody else steps in when it fails."""
+    attempts, waiting = settings.model.max_attempts, settings.model.max_retry_wait
+    patience = Patience(attempts=min(2, attempts), waiting=min(10.0, waiting), total=45.0)
+    return Resilient((_candidate(route, settings, secrets, Http(environment())),), patience)
 
 
 def _candidate(route: Route, settings: Settings, secrets: Secrets, http: Http) -> Candidate:

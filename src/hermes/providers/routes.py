@@ -41,6 +41,12 @@ def first_route(settings: Settings, secrets: Secrets) -> Route:
     return route_to(settings, secrets, provider, chosen.default, chosen.base_url)
 
 
+def chosen_route(settings: Settings, secrets: Secrets, model: str = "") -> Route:
+    """The service that answers first; `model` (`name` or `provider:name`) wins over the settings."""
+    first = first_route(settings, secrets)
+    return route_for(settings, secrets, model, first) if model else first
+
+
 def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) -> Route:
     """The route for `provider:model`, or for a model of the provider of `origin`."""
     provider, colon, model = text.partition(":")

@@ -36,6 +36,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ModelRetried,
     events.ReplyRejected,
     events.AuxiliaryCalled,
+    events.PictureDescribed,
     events.ModelPreparing,
     events.MessageDelta,
     events.ReasoningDelta,

@@ -172,6 +172,9 @@ class SessionTrimmed(Event, frozen=True, kw_only=True):
 
     call_ids: Annotated[tuple[str, ...], Meta(description="The calls whose results they were.")]
     freed: Annotated[int, Meta(description="How many characters they had.")] = 0
+    pictures: Annotated[
+        int, Meta(description="The user's pictures in this many messages from the beginning are pointers too.")
+    ] = 0
 
 
 class CompactionFailed(Event, frozen=True, kw_only=True):
@@ -269,13 +272,23 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.auxiliary.called"
 
     task: Annotated[
-        Literal["title", "codex", "review"],
+        Literal["title", "summary", "review", "vision", "search", "codex"],
         Meta(description="What for; `codex`: a call inside codex that said nothing itself."),
     ]
     provider: Annotated[str, Meta(description="Who was asked.")] = ""
     model: Annotated[str, Meta(description="Which model was asked.")] = ""
     usage: Annotated[Usage | None, Meta(description="Tokens and money of the call.")] = None
     failure: Annotated[str, Meta(description="What went wrong, if something did.")] = ""
+
+
+class PictureDescribed(Event, frozen=True, kw_only=True):
+    """A model that can see told the one that answers, which can't, what is in a picture."""
+
+    topic: ClassVar[str] = "agent.picture.described"
+    sensitive: ClassVar[tuple[str, ...]] = ("source", "text")
+
+    source: Annotated[str, Meta(description="The picture: a file or an address.")]
+    text: Annotated[str, Meta(description="What is in it, or why that is not known.")]
 
 
 class ModelPreparing(Event, frozen=True, kw_only=True):

@@ -18,11 +18,12 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     arguments: str
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A picture by reference: `source` is a file path or an https address."""
+class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A picture by reference: `source` is a file path or an https address; `description` is for who can't see it."""
 
     source: str
     media_type: str
+    description: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

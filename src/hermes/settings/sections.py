@@ -152,10 +152,16 @@ class Budget(Section, frozen=True):
 
 
 class Auxiliary(Section, frozen=True):
-    """Models for work on the side: `provider:model`, or a model of the main provider; empty for none."""
+    """Models for work on the side: `provider:model`, a model of the main provider, `auto` for its cheapest that can do
+    it, `main` for the model that answers, or `off`. When one fails, the model that answers steps in."""
 
-    title: Annotated[str, Meta(description="Finds titles for sessions; empty takes the first words.")] = ""
-    summary: Annotated[str, Meta(description="Writes summaries; empty for the model that answers.")] = ""
+    title: Annotated[str, Meta(description="Finds titles for sessions; `off` takes the first words.")] = "off"
+    summary: Annotated[str, Meta(description="Writes the summaries of long conversations; it can't be off.")] = "auto"
+    review: Annotated[
+        str, Meta(description="Looks back to learn; `main` costs least, as its cache knows the conversation.")
+    ] = "main"
+    vision: Annotated[str, Meta(description="Describes pictures to a model that reads only text.")] = "auto"
+    search: Annotated[str, Meta(description="Makes a digest of long web pages; `off` shows their beginning.")] = "off"
 
 
 class Compression(Section, frozen=True):
@@ -276,9 +282,6 @@ class Learning(Section, frozen=True):
     budget: Annotated[str, Meta(pattern=AMOUNT, description="The most that one review may use; empty for any.")] = (
         "300k tokens"
     )
-    model: Annotated[
-        str, Meta(description="Model that reviews; empty for the one that answers, which costs least by its cache.")
-    ] = ""
     memory_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")] = 6_000
     user_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")] = 3_000
     retire_after: Annotated[

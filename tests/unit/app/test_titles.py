@@ -2,11 +2,10 @@
 
 import pytest
 
-from hermes.app.titles import LONGEST, first_words, suggest
+from hermes.app.titles import LONGEST, asked, first_words, shortened
 from hermes.core.history import History
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.testing import ScriptedModel
 
 
 def conversation(text: str) -> History:
@@ -25,10 +24,12 @@ def test_the_first_words_are_a_title_of_one_short_line(text: str, title: str) ->
     assert len(first_words(conversation(text))) <= LONGEST
 
 
-async def test_a_model_is_asked_apart_from_the_conversation() -> None:
-    model = ScriptedModel('"Fixing the tests."')
-    title, usage = await suggest(model, conversation("please fix the tests"))
-    assert title == "Fixing the tests"
-    assert usage is not None
-    assert "please fix the tests" in model.requests[0].messages[0].text
-    assert model.requests[0].tools == ()
+def test_a_model_is_asked_apart_from_the_conversation() -> None:
+    request = asked(conversation("please fix the tests"))
+    assert "user: please fix the tests\n\nassistant: Sure." in request.messages[0].text
+    assert request.tools == ()
+    assert request.cache_key == ""
+
+
+def test_a_long_title_is_cut_between_words() -> None:
+    assert shortened("a title\nof " + "many " * 20) == "a title of " + "many " * 8 + "many…"

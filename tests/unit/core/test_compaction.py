@@ -67,7 +67,8 @@ def test_the_summary_is_made_of_the_middle_and_brings_older_notes_up_to_date() -
     assert "<notes from before>\n## Goal\nA raft." in asked
     assert "question 2" in asked
     assert "question 1" not in asked
-    assert "question 3" not in asked
+    assert "user: question 3" not in asked
+    assert asked.endswith("(The user writes like this: 'question 3')")
     assert row.summary == SUMMARY
     assert row.after < row.before + 100
 

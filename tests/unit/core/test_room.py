@@ -6,6 +6,7 @@ import pytest
 from tests.unit.core.test_turn import Bench
 
 from hermes.core.budget import Budget, Cap
+from hermes.core.compaction import compact
 from hermes.core.history import History
 from hermes.core.room import Limits, Room, choose_trim, trim
 from hermes.errors import ModelError
@@ -35,7 +36,9 @@ def talk(*parts: list[Message], tokens: int = 900) -> ModelRequest:
 
 def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> Room:
     model = ScriptedModel(*replies)
-    return Room(lambda session: model, Limits(window, 0.8, 1, 2), clock or FakeClock())
+    return Room(
+        lambda session, messages, cut: compact(model, messages, cut), Limits(window, 0.8, 1, 2), clock or FakeClock()
+    )
 
 
 def test_what_fits_is_left_alone() -> None:
