@@ -163,6 +163,15 @@ async def test_a_session_begun_elsewhere_is_seen_by_those_who_watch_everything(h
         assert seen[-1]["surface"] == "elsewhere"
 
 
+async def test_several_patterns_in_one_feed_give_each_event_once(house: House) -> None:
+    async with house.socket("/api/feed?pattern=one.*,two.**,**.thing") as everything:
+        await frames(everything, is_type("feed.hello"))
+        for topic in ("one.thing", "three.other", "two.thing", "two.end"):
+            house.app.bus.publish(topic, {})
+        seen = await frames(everything, is_type("two.end"))
+        assert [event["type"] for event in seen] == ["one.thing", "two.thing", "two.end"]
+
+
 async def test_a_session_that_is_deleted_ends_its_feed(house: House) -> None:
     session = _begin(house)
     async with house.socket(f"/api/sessions/{session}/feed") as socket:

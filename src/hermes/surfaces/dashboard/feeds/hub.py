@@ -22,11 +22,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Group:
-    """Feeds of one pattern."""
+    """Feeds of one pattern, or of several with commas between them."""
 
     def __init__(self) -> None:
-        self.handle: Any = None
+        self.handles: list[Any] = []
         self.inboxes: set[Inbox] = set()
+        self.last: object = None  # what was handed out last: patterns may overlap
 
 
 class Hub:
@@ -54,7 +55,7 @@ class Hub:
         """Ends every feed."""
         self._bus.unsubscribe(self._handle)
         for group in list(self._groups.values()):
-            self._bus.unsubscribe(group.handle)
+            self._leave(group)
         for inbox in [*self._inboxes()]:
             inbox.finish()
 
@@ -97,7 +98,8 @@ class Hub:
         group = self._groups.get(pattern)
         if group is None:
             group = _Group()
-            group.handle = self._bus.subscribe(pattern, self._hearing(group))
+            hear = self._hearing(group)
+            group.handles = [self._bus.subscribe(one, hear) for one in dict.fromkeys(pattern.split(","))]
             self._groups[pattern] = group
         inbox = Inbox()
         group.inboxes.add(inbox)
@@ -109,7 +111,7 @@ class Hub:
             group.inboxes.discard(inbox)
             if not group.inboxes and self._groups.get(pattern) is group:
                 del self._groups[pattern]
-                self._bus.unsubscribe(group.handle)
+                self._leave(group)
 
     @contextmanager
     def staying(self) -> Iterator[None]:
@@ -216,7 +218,14 @@ class Hub:
 
         return hear
 
+    def _leave(self, group: _Group) -> None:
+        for handle in group.handles:
+            self._bus.unsubscribe(handle)
+
     def _spread(self, group: _Group, event: Mapping[str, Any]) -> None:
+        if event is group.last:
+            return
+        group.last = event
         item = Item(self.encode(event))
         for inbox in group.inboxes:
             inbox.put(item)

@@ -14,6 +14,7 @@ STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
 _LONGEST_FORM = 10_000
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
+<link rel="icon" href="data:,">
 <meta name="color-scheme" content="light dark">
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}}
 input,button{{font:inherit;padding:.4rem .6rem}}code{{font-family:ui-monospace,monospace}}</style></head>

@@ -1,0 +1,132 @@
+"""Fetch what the dashboard's page is built on, and write it into the tree: `python scripts/vendor_web.py`.
+
+For developers, when a version below is changed; it needs `npm` to fetch packages, and runs nothing of them. The page
+itself needs neither: it loads these files as they are. `vendor.lock.json` names each package with npm's hash of it and
+each file with ours; a test compares them.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "src" / "hermes" / "surfaces" / "dashboard" / "static" / "vendor"
+TEST_DATA = ROOT / "tests" / "data" / "vendor"
+LOCK = "vendor.lock.json"
+LANGUAGES = (
+    "bash", "c", "cpp", "csharp", "css", "diff", "dockerfile", "go", "ini",
+    "java", "javascript", "json", "kotlin", "lua", "makefile", "markdown", "nix", "php",
+    "powershell", "python", "ruby", "rust", "shell", "sql", "swift", "typescript", "xml",
+    "yaml",
+)  # fmt: skip
+
+
+class Package(NamedTuple):
+    """A package of npm: which of its files are taken, and under which names."""
+
+    name: str
+    version: str
+    files: dict[str, str]
+    folder: Path = VENDOR
+
+    @property
+    def place(self) -> str:
+        """Its folder in the tree."""
+        return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}"
+
+
+PACKAGES = (
+    Package(
+        "preact", "11.2.0", {"dist/preact.mjs": "preact.js", "hooks/dist/hooks.mjs": "hooks.js", "LICENSE": "LICENSE"}
+    ),
+    Package("htm", "3.1.1", {"dist/htm.mjs": "htm.js", "LICENSE": "LICENSE"}),
+    Package("marked", "18.2.0", {"lib/marked.esm.js": "marked.js", "LICENSE": "LICENSE"}),
+    Package(
+        "@highlightjs/cdn-assets",
+        "11.12.0",
+        {
+            "es/core.min.js": "core.js",
+            **{f"es/languages/{name}.min.js": f"languages/{name}.js" for name in LANGUAGES},
+            "LICENSE": "LICENSE",
+        },
+    ),
+    Package("@xterm/xterm", "6.0.0", {"lib/xterm.mjs": "xterm.js", "css/xterm.css": "xterm.css", "LICENSE": "LICENSE"}),
+    Package("@xterm/addon-fit", "0.11.0", {"lib/addon-fit.mjs": "addon-fit.js", "LICENSE": "LICENSE"}),
+    Package(
+        "@xterm/addon-unicode-graphemes",
+        "0.4.0",
+        {"lib/addon-unicode-graphemes.mjs": "addon-unicode-graphemes.js", "LICENSE": "LICENSE"},
+    ),
+    Package(
+        "axe-core",
+        "4.14.0",
+        {"axe.min.js": "axe.min.js", "LICENSE": "LICENSE", "LICENSE-3RD-PARTY.txt": "LICENSE-3RD-PARTY.txt"},
+        TEST_DATA,
+    ),
+)
+_BARE = (b'from"preact"', b'from"./preact.js"')
+"""A browser finds modules by address alone, so the one import by name becomes an address."""
+
+
+def fetch(package: Package) -> tuple[bytes, str]:
+    """The package as npm gives it, and its hash as npm writes it, after comparing the two."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = subprocess.run(
+            ["npm", "pack", "--json", "--ignore-scripts", f"{package.name}@{package.version}"],
+            cwd=folder, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+        answer = json.loads(told)
+        (facts,) = answer if isinstance(answer, list) else answer.values()
+        (file,) = Path(folder).glob("*.tgz")
+        content = file.read_bytes()
+    kind, _, expected = facts["integrity"].partition("-")
+    if kind != "sha512" or base64.b64encode(hashlib.sha512(content).digest()).decode() != expected:
+        raise SystemExit(f"{package.name}: what came is not what npm's index names")
+    return content, facts["integrity"]
+
+
+def unpack(package: Package, content: bytes) -> dict[str, str]:
+    """Writes the wanted files; the hash of each by its name in the tree."""
+    hashes: dict[str, str] = {}
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for source, target in sorted(package.files.items(), key=lambda pair: pair[1]):
+            member = archive.extractfile(f"package/{source}")
+            if member is None:
+                raise SystemExit(f"{package.name} has no file {source}")
+            data = _without_map(member.read()).replace(*_BARE)
+            path = package.folder / package.place / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            hashes[f"{package.place}/{target}"] = hashlib.sha256(data).hexdigest()
+    return hashes
+
+
+def _without_map(data: bytes) -> bytes:
+    """Without the name of a source map, which is not here."""
+    return b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"//# sourceMappingURL="))
+
+
+def main() -> None:
+    """Replaces both folders by what the table says."""
+    for folder in (VENDOR, TEST_DATA):
+        shutil.rmtree(folder, ignore_errors=True)
+        packages: list[dict[str, object]] = []
+        for package in PACKAGES:
+            if package.folder == folder:
+                content, integrity = fetch(package)
+                files = unpack(package, content)
+                packages.append(
+                    {"name": package.name, "version": package.version, "integrity": integrity, "files": files}
+                )
+        (folder / LOCK).write_text(json.dumps({"packages": packages}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+// Feeds over WebSockets that come back by themselves. A session's feed resumes at its cursor, without holes or doubles.
+import { openSocket } from "./api.js";
+
+const FIRST_PAUSE = 200; // milliseconds before the second attempt
+const LONGEST_PAUSE = 8000;
+const LONG_AWAY = 30_000; // hidden for so long, a phone may have lost the connection without a word
+const GONE = new Set([4003, 4004]); // closed for good
+
+class Feed {
+  #socket = null;
+  #timer = 0;
+  #pause = 0;
+  #attempt = 0;
+  #closed = false;
+  #hiddenAt = 0;
+
+  constructor({ onEvents, onState = () => {} }) {
+    this.state = "connecting";
+    this.onEvents = onEvents;
+    this.onState = onState;
+    addEventListener("online", this.#now);
+    document.addEventListener("visibilitychange", this.#seen);
+    // Not at once: whoever makes a feed has its name first.
+    queueMicrotask(() => this.#connect());
+  }
+
+  /** Ends it for good. */
+  close() {
+    this.#finish();
+    this.#say("closed");
+  }
+
+  #finish() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#now);
+    document.removeEventListener("visibilitychange", this.#seen);
+    this.#drop();
+  }
+
+  #drop() {
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  async #connect() {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#drop();
+    const attempt = ++this.#attempt;
+    let socket;
+    try {
+      socket = await openSocket(...this.target());
+    } catch (error) {
+      if (attempt !== this.#attempt || this.#closed) return;
+      if (error.status === 401 || error.status === 403) this.close();
+      else this.#again();
+      return;
+    }
+    if (attempt !== this.#attempt || this.#closed) {
+      socket.close();
+      return;
+    }
+    this.#socket = socket;
+    socket.onmessage = ({ data }) => this.#socket === socket && this.#take(data);
+    socket.onclose = ({ code }) => this.#socket === socket && this.#lost(code);
+  }
+
+  #take(data) {
+    const events = this.sift(JSON.parse(data));
+    if (events.some((event) => event.type === "feed.hello")) {
+      this.#pause = 0;
+      this.#say("live");
+    }
+    if (events.length) this.onEvents(events);
+  }
+
+  #lost(code) {
+    this.#socket = null;
+    if (GONE.has(code)) this.close();
+    else this.#again();
+  }
+
+  #again() {
+    this.#say("waiting");
+    this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
+    this.#pause = Math.min(Math.max(this.#pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
+  }
+
+  #say(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.onState(state);
+  }
+
+  #now = () => {
+    this.#pause = 0;
+    this.#connect();
+  };
+
+  #seen = () => {
+    if (document.hidden) {
+      this.#hiddenAt = Date.now();
+    } else if (this.state === "waiting" || (this.#hiddenAt && Date.now() - this.#hiddenAt > LONG_AWAY)) {
+      this.#now();
+    }
+  };
+}
+
+/** Everything of one session: its rows from the cursor on, then what happens. `cursor` resumes an earlier feed. */
+export class SessionFeed extends Feed {
+  constructor(session, handlers, cursor = { epoch: 0, seq: 0 }) {
+    super(handlers);
+    this.session = session;
+    this.cursor = { ...cursor };
+  }
+
+  target() {
+    const { epoch, seq } = this.cursor;
+    return [`/api/sessions/${encodeURIComponent(this.session)}/feed`, { epoch, after: seq }];
+  }
+
+  /** Only what is new, in order; the cursor moves along. Events of sessions that work for this one pass as they are. */
+  sift(events) {
+    return events.filter((event) => {
+      if (event.type === "feed.epoch_changed") this.cursor = { epoch: event.epoch, seq: 0 };
+      else if (event.type === "feed.truncated") this.cursor.seq = Math.max(this.cursor.seq, event.last);
+      if (event.seq === undefined || event.session_id !== this.session) return true;
+      if (event.epoch === this.cursor.epoch && event.seq <= this.cursor.seq) return false;
+      this.cursor = { epoch: event.epoch, seq: event.seq };
+      return true;
+    });
+  }
+}
+
+/** Whatever the dashboard's bus carries under a pattern, live, without a replay. Several patterns: commas between. */
+export class BusFeed extends Feed {
+  constructor(pattern, handlers) {
+    super(handlers);
+    this.pattern = pattern;
+  }
+
+  target() {
+    return ["/api/feed", { pattern: this.pattern }];
+  }
+
+  sift(events) {
+    return events;
+  }
+}

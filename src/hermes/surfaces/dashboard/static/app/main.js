@@ -1,0 +1,23 @@
+// Begins: finds out what this browser may do, and draws the frame.
+import { api, scopes } from "./api.js";
+import { Frame } from "./frame.js";
+import { listen } from "./keys.js";
+import { html, render } from "./ui.js";
+import { connection, watch } from "./waiting.js";
+
+const root = document.getElementById("app");
+listen();
+
+function whoAmI() {
+  if (scopes.value !== null) return;
+  api.get("/api/auth").then(
+    (who) => scopes.set(who.scopes),
+    () => {}, // A 401 shows the way in; anything else is asked again once the feed is live.
+  );
+}
+
+whoAmI();
+connection.watch((state) => state === "live" && whoAmI());
+root.replaceChildren();
+render(html`<${Frame} />`, root);
+watch();

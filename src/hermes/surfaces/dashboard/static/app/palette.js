@@ -1,0 +1,62 @@
+// The palette: every command that holds here and every recent session, found by typing.
+import { api } from "./api.js";
+import { bindings, shown } from "./keys.js";
+import { Dialog } from "./parts/dialog.js";
+import { Icon } from "./parts/basics.js";
+import { ago } from "./parts/format.js";
+import { navigate, pathTo } from "./router.js";
+import { html, useEffect, useMemo, useRef, useState, useStore } from "./ui.js";
+
+const MOST = 60;
+
+export function Palette({ onClose }) {
+  const [words, setWords] = useState("");
+  const [at, setAt] = useState(0);
+  const [sessions, setSessions] = useState([]);
+  const list = useRef();
+  const commands = useStore(bindings);
+  useEffect(() => {
+    api.get("/api/sessions", { limit: 50 }).then((answer) => setSessions(answer.sessions), () => {});
+  }, []);
+  const rows = useMemo(() => fitting(words, commands, sessions), [words, commands, sessions]);
+  const choose = (row) => {
+    onClose();
+    // After the dialog has given the focus back.
+    setTimeout(() => row.run(new Event("palette")), 0);
+  };
+  const press = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      setAt((rows.length + Math.min(at, rows.length - 1) + step) % Math.max(rows.length, 1));
+    } else if (event.key === "Enter" && rows[at]) {
+      event.preventDefault();
+      choose(rows[at]);
+    }
+  };
+  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [at, rows]);
+  return html`<${Dialog} title="Commands" class="palette" onClose=${onClose} plain>
+    <div class="palette-search"><${Icon} name="search" /><input class="input" role="combobox" aria-label="Find a command or a session" aria-expanded="true" aria-controls="palette-list"
+      aria-activedescendant=${rows[at] ? `palette-${at}` : undefined} placeholder="Find a command or a session" autofocus value=${words}
+      onInput=${(event) => (setWords(event.target.value), setAt(0))} onKeyDown=${press} /></div>
+    <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
+      ${rows.map((row, index) => html`<li key=${row.id} id=${`palette-${index}`} role="option" aria-selected=${index === at ? "true" : "false"} onClick=${() => choose(row)} onMouseMove=${() => setAt(index)}>
+        <${Icon} name=${row.icon ?? "right"} size=${18} /><span class="palette-label">${row.label}</span><span class="muted">${row.note}</span>
+        ${row.keys && html`<span class="keys">${shown(row.keys).map((key) => html`<kbd>${key}</kbd>`)}</span>`}</li>`)}
+      ${!rows.length && html`<li class="muted palette-none">Nothing is called like that.</li>`}
+    </ul>
+  <//>`;
+}
+
+function fitting(words, commands, sessions) {
+  const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (text) => parts.every((part) => text.toLowerCase().includes(part));
+  const seen = new Set();
+  const found = commands
+    .filter((one) => !one.hidden && !seen.has(one.label) && seen.add(one.label) && fits(`${one.label} ${one.group ?? ""}`))
+    .map((one) => ({ ...one, id: `c ${one.label}`, note: "" }));
+  const talks = sessions
+    .filter((one) => fits(`${one.title} ${one.id} ${one.cwd}`))
+    .map((one) => ({ id: `s ${one.id}`, label: one.title || "Untitled", icon: "chat", note: ago(one.updated), run: () => navigate(pathTo("chat", one.id)) }));
+  return [...found, ...talks].slice(0, MOST);
+}

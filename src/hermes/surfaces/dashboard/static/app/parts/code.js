@@ -1,0 +1,22 @@
+// A block of code: its language, a button that copies, long ones folded.
+import { html, useMemo, useState } from "../ui.js";
+import { Copy } from "./copy.js";
+import { Highlighted, languageOf } from "./highlight.js";
+import { plural } from "./format.js";
+import { Button } from "./basics.js";
+
+const FOLD = 60; // lines from which a block is folded
+const SHOWN = 40;
+
+/** Code. With `open`, it is still being written and is never folded. */
+export function Code({ text, language = "", name = "", open = false }) {
+  const [whole, setWhole] = useState(false);
+  const lines = useMemo(() => text.split("\n"), [text]);
+  const folded = !open && !whole && lines.length > FOLD;
+  const shown = folded ? lines.slice(0, SHOWN).join("\n") : text;
+  return html`<figure class="code">
+    <figcaption><span>${name || language || "text"}</span><${Copy} text=${text} label="Copy code" /></figcaption>
+    <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}><code><${Highlighted} text=${shown} language=${languageOf(language)} /></code></pre>
+    ${folded && html`<${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>Show all ${plural(lines.length, "line")}<//>`}
+  </figure>`;
+}

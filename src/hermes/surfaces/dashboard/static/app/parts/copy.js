@@ -1,0 +1,35 @@
+// Copying text, also where the page is not on a secure address.
+import { html, useState } from "../ui.js";
+import { Button } from "./basics.js";
+import { toast } from "./toast.js";
+
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+function copyBySelection(text) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "offscreen";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
+/** A button that copies; it says so for a moment. */
+export function Copy({ text, label = "Copy" }) {
+  const [done, setDone] = useState(false);
+  const run = async () => {
+    if (!(await copy(typeof text === "function" ? text() : text))) return toast("This browser did not allow copying.", "bad");
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<${Button} kind="quiet" class="copy" icon=${done ? "check" : "copy"} label=${done ? "Copied" : label} onClick=${run} />`;
+}

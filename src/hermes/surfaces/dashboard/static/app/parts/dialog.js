@@ -1,0 +1,62 @@
+// Dialogs: the browser's own, so focus stays inside, Esc closes, and what is behind is out of reach.
+import { html, useEffect, useRef, useState, Store, useStore } from "../ui.js";
+import { Button } from "./basics.js";
+
+/** A dialog while it is drawn. `onClose` is called when the user leaves it. */
+export function Dialog({ title, onClose, children, actions, class: more = "", plain = false }) {
+  const box = useRef();
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current.showModal();
+    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+  }, []);
+  const outside = (event) => event.target === box.current && onClose();
+  const cancel = (event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog ref=${box} class=${`dialog ${more}`} aria-label=${title} onCancel=${cancel} onMouseDown=${outside}>
+    ${plain ? children : html`<header><h2>${title}</h2><${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} /></header>
+      <div class="dialog-body">${children}</div>${actions && html`<footer>${actions}</footer>`}`}
+  </dialog>`;
+}
+
+const asked = new Store(null);
+
+/** Asks before something that can't be taken back. Resolves to whether it may be done. */
+export function confirm({ title, text = "", action = "Yes", danger = false }) {
+  return new Promise((resolve) => asked.set({ title, text, action, danger, resolve }));
+}
+
+/** Asks for a line of text. Resolves to it, or to null. */
+export function ask({ title, label = title, value = "", action = "Save", text = "" }) {
+  return new Promise((resolve) => asked.set({ title, label, value, action, text, input: true, resolve }));
+}
+
+/** Where `confirm` and `ask` appear; the frame draws it once. */
+export function Asking() {
+  const question = useStore(asked);
+  return question && html`<${Question} key=${question.title} ...${question} />`;
+}
+
+function Question({ title, text, label, value, action, danger, input, resolve }) {
+  const [words, setWords] = useState(value);
+  const finish = (answer) => {
+    asked.set(null);
+    resolve(answer);
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    finish(input ? words : true);
+  };
+  return html`<${Dialog} title=${title} onClose=${() => finish(input ? null : false)}>
+    <form onSubmit=${submit} class="stack">
+      ${text && html`<p>${text}</p>`}
+      ${input && html`<input class="input" aria-label=${label} value=${words} autofocus onInput=${(event) => setWords(event.target.value)} />`}
+      <div class="row end">
+        <${Button} kind="quiet" onClick=${() => finish(input ? null : false)}>Cancel<//>
+        <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input}>${action}</button>
+      </div>
+    </form>
+  <//>`;
+}

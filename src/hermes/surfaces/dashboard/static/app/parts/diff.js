@@ -1,0 +1,53 @@
+// A unified diff as rows. Lines are text; nothing in them is markup.
+import { html, useMemo, useState } from "../ui.js";
+import { Button } from "./basics.js";
+import { plural } from "./format.js";
+
+const MOST = 400; // lines shown at first
+
+/** Lines of a diff with their kind and numbers. */
+export function readDiff(text) {
+  const rows = [];
+  let was = 0;
+  let now = 0;
+  let inside = false;
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(line);
+    if (hunk) {
+      [was, now] = [Number(hunk[1]), Number(hunk[2])];
+      inside = true;
+      rows.push({ kind: "hunk", text: line });
+    } else if (/^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/.test(line) || (!inside && /^(---|\+\+\+) /.test(line))) {
+      inside = false;
+      rows.push({ kind: /^(---|\+\+\+) /.test(line) ? "file" : "meta", text: line });
+    } else if (line.startsWith("--- ") && /^--- (a\/|\/dev\/null|")/.test(line)) {
+      inside = false;
+      rows.push({ kind: "file", text: line });
+    } else if (line.startsWith("+")) rows.push({ kind: "add", text: line.slice(1), now: now++ });
+    else if (line.startsWith("-")) rows.push({ kind: "del", text: line.slice(1), was: was++ });
+    else if (line.startsWith("\\")) rows.push({ kind: "meta", text: line });
+    else rows.push({ kind: "same", text: line.slice(1), was: was++, now: now++ });
+  }
+  return rows;
+}
+
+const SIGN = { add: "+", del: "−" };
+const SPOKEN = { add: "added", del: "removed" };
+
+/** A unified diff. */
+export function Diff({ text, label = "Changes" }) {
+  const [whole, setWhole] = useState(false);
+  const rows = useMemo(() => readDiff(text), [text]);
+  const shown = whole ? rows : rows.slice(0, MOST);
+  const added = rows.filter((row) => row.kind === "add").length;
+  const removed = rows.filter((row) => row.kind === "del").length;
+  return html`<figure class="diff">
+    <figcaption><span>${label}</span><span class="diff-sum"><ins>+${added}</ins> <del>−${removed}</del></span></figcaption>
+    <div class="diff-scroll" tabindex="0" role="region" aria-label=${`${label}: ${plural(added, "line")} added, ${removed} removed`}><table><tbody>
+      ${shown.map((row, index) => html`<tr key=${index} class=${`diff-${row.kind}`}>
+        <td class="diff-no" data-no=${row.was ?? ""} /><td class="diff-no" data-no=${row.now ?? ""} />
+        <td class="diff-sign">${SIGN[row.kind] ? html`<span aria-hidden="true">${SIGN[row.kind]}</span><span class="unseen">${SPOKEN[row.kind]} </span>` : ""}</td><td class="diff-text">${row.text || " "}</td></tr>`)}
+    </tbody></table></div>
+    ${shown.length < rows.length && html`<${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>Show all ${rows.length} lines<//>`}
+  </figure>`;
+}

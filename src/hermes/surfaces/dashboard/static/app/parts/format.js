@@ -1,0 +1,56 @@
+// Numbers and times as people read them.
+const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"], [4.35, "week"], [12, "month"], [Infinity, "year"]];
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+
+export function ago(at, now = Date.now() / 1000) {
+  let distance = at - now;
+  if (Math.abs(distance) < 10) return "now";
+  for (const [count, unit] of STEPS) {
+    if (Math.abs(distance) < count) return relative.format(Math.round(distance), unit);
+    distance /= count;
+  }
+  return "";
+}
+
+export function absolute(at) {
+  return new Date(at * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** Dollars; small amounts keep what makes them different from nothing. */
+export function money(amount) {
+  if (amount === null || amount === undefined) return "unknown";
+  if (amount === 0) return "$0";
+  const size = Math.abs(amount);
+  if (size < 0.0001) return "<$0.0001";
+  return `$${amount.toFixed(size < 0.01 ? 4 : size < 1 ? 3 : 2)}`;
+}
+
+/** A number of bytes. */
+export function size(bytes) {
+  let rest = bytes;
+  for (const unit of ["B", "KB", "MB", "GB"]) {
+    if (rest < 1024 || unit === "GB") return `${unit === "B" || rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${unit}`;
+    rest /= 1024;
+  }
+  return "";
+}
+
+/** A number of seconds. */
+export function duration(seconds) {
+  if (seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
+}
+
+/** A count in few signs: 1.2k, 3.4M. */
+export function count(number) {
+  if (number < 1000) return String(number);
+  if (number < 1_000_000) return `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`;
+  return `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+/** One or many: `plural(2, "file")`. */
+export function plural(number, word, many = `${word}s`) {
+  return `${number} ${number === 1 ? word : many}`;
+}

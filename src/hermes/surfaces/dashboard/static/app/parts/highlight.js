@@ -1,0 +1,100 @@
+// Highlighting: highlight.js with an emitter of ours, which makes a tree instead of HTML. Languages load when needed.
+import { html, useEffect, useState } from "../ui.js";
+
+const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
+const LONGEST = 60_000; // characters that are highlighted
+const LANGUAGES = new Set(
+  ("bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php powershell " +
+    "python ruby rust shell sql swift typescript xml yaml").split(" "),
+);
+const ALIASES = {
+  sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff", docker: "dockerfile",
+  golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript", mjs: "javascript", jsx: "javascript",
+  kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python", python3: "python", pycon: "python",
+  rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript", html: "xml", svg: "xml", vue: "xml",
+  yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
+};
+
+class Tree {
+  constructor() {
+    this.root = { scope: "", children: [] };
+    this.stack = [this.root];
+  }
+  get top() {
+    return this.stack[this.stack.length - 1];
+  }
+  addText(text) {
+    if (text) this.top.children.push(text);
+  }
+  startScope(scope) {
+    const node = { scope, children: [] };
+    this.top.children.push(node);
+    this.stack.push(node);
+  }
+  endScope() {
+    if (this.stack.length > 1) this.stack.pop();
+  }
+  __addSublanguage(other) {
+    this.top.children.push(...other.root.children);
+  }
+  finalize() {
+    this.stack.length = 1;
+  }
+  toHTML() {
+    return "";
+  }
+}
+
+let engine = null;
+const loaded = new Map();
+
+/** The name under which a language is known here, or "". */
+export function languageOf(name = "") {
+  const lower = name.trim().toLowerCase().split(/[\s,{:]/)[0];
+  const found = ALIASES[lower] ?? lower;
+  return LANGUAGES.has(found) ? found : "";
+}
+
+/** The language of a file, by its name. */
+export function languageOfFile(path = "") {
+  const name = path.split("/").pop().toLowerCase();
+  if (name === "dockerfile" || name === "makefile") return name;
+  return languageOf(name.includes(".") ? name.split(".").pop() : "");
+}
+
+async function load(language) {
+  engine ??= import(`${HOME}/core.js`).then(({ default: core }) => {
+    const mine = core.newInstance();
+    mine.configure({ __emitter: Tree, classPrefix: "hl-" });
+    return mine;
+  });
+  const core = await engine;
+  if (!core.getLanguage(language)) {
+    const grammar = await import(`${HOME}/languages/${language}.js`);
+    core.registerLanguage(language, grammar.default);
+  }
+  loaded.set(language, core);
+  return core;
+}
+
+function nodes(children) {
+  return children.map((child) =>
+    typeof child === "string" ? child : html`<span class=${`hl-${child.scope.replace(/^language:/, "lang-").replace(/\./g, "-")}`}>${nodes(child.children)}</span>`,
+  );
+}
+
+/** Text as highlighted nodes; as it is while its language is still loading, unknown, or the text is long. */
+export function Highlighted({ text, language }) {
+  const name = languageOf(language);
+  const [core, setCore] = useState(() => loaded.get(name));
+  useEffect(() => {
+    let wanted = true;
+    setCore(() => loaded.get(name));
+    if (name && !loaded.has(name)) load(name).then((one) => wanted && setCore(() => one), () => {});
+    return () => {
+      wanted = false;
+    };
+  }, [name]);
+  if (!core || !name || !core.getLanguage(name) || text.length > LONGEST) return text;
+  return nodes(core.highlight(text, { language: name, ignoreIllegals: true })._emitter.root.children);
+}

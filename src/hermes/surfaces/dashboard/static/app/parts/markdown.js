@@ -1,0 +1,150 @@
+// Markdown as nodes. marked only cuts the text into tokens; no HTML is ever made of it, and HTML in it is shown as text.
+import { html, useMemo, useRef } from "../ui.js";
+import { Lexer } from "../../vendor/marked-18.2.0/marked.js";
+import { Code } from "./code.js";
+
+const SAFE = /^(https?:|mailto:)/i;
+const ENTITIES = {
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©", reg: "®",
+  times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
+};
+const OPTIONS = { gfm: true, breaks: false };
+const OPEN = 2; // blocks at the end that may still change while they are written
+
+/** Text of a token: character references become characters. */
+export function plain(text = "") {
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
+    const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : 0;
+    if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)) return String.fromCodePoint(code);
+    return (name && ENTITIES[name]) ?? whole;
+  });
+}
+
+/** An address that may be followed, or "". */
+export function safeLink(href = "") {
+  const clean = plain(href).replace(/[\u0000-\u0020\u007f]/g, "");
+  return SAFE.test(clean) ? plain(href) : "";
+}
+
+function inline(tokens = []) {
+  return tokens.map((token, index) => inlineOne(token, index));
+}
+
+function inlineOne(token, key) {
+  switch (token.type) {
+    case "strong":
+      return html`<strong key=${key}>${inline(token.tokens)}</strong>`;
+    case "em":
+      return html`<em key=${key}>${inline(token.tokens)}</em>`;
+    case "del":
+      return html`<del key=${key}>${inline(token.tokens)}</del>`;
+    case "codespan":
+      return html`<code key=${key}>${token.text}</code>`;
+    case "br":
+      return html`<br key=${key} />`;
+    case "link":
+      return link(token, key);
+    case "image":
+      // Not fetched: the address of a picture could carry what it should not.
+      return html`<span key=${key} class="md-picture">${safeLink(token.href) ? link({ href: token.href, tokens: [{ type: "text", text: token.text || token.href }] }, 0) : plain(token.text)}</span>`;
+    case "escape":
+      return plain(token.text);
+    case "html":
+      return token.raw;
+    case "checkbox":
+      return html`<input key=${key} type="checkbox" disabled checked=${token.checked} aria-label=${token.checked ? "done" : "to do"} />`;
+    default:
+      return token.tokens ? inline(token.tokens) : plain(token.text ?? token.raw);
+  }
+}
+
+function link(token, key) {
+  const href = safeLink(token.href);
+  const words = inline(token.tokens);
+  return href ? html`<a key=${key} href=${href} title=${token.title ? plain(token.title) : href} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : html`<span key=${key}>${words}</span>`;
+}
+
+function block(token, key, open) {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading":
+      // Below the headings of the page itself.
+      return html`<${`h${Math.min(6, token.depth + 2)}`} key=${key}>${inline(token.tokens)}<//>`;
+    case "paragraph":
+      return html`<p key=${key}>${inline(token.tokens)}</p>`;
+    case "code":
+      return html`<${Code} key=${key} text=${token.text} language=${(token.lang ?? "").split(/\s/)[0]} open=${open} />`;
+    case "blockquote":
+      return html`<blockquote key=${key}>${blocks(token.tokens, open)}</blockquote>`;
+    case "list":
+      return list(token, key, open);
+    case "table":
+      return table(token, key);
+    case "hr":
+      return html`<hr key=${key} />`;
+    case "html":
+      return html`<p key=${key} class="md-raw">${token.raw.trimEnd()}</p>`;
+    default:
+      return token.tokens ? inline(token.tokens) : html`<p key=${key}>${plain(token.text ?? token.raw)}</p>`;
+  }
+}
+
+function blocks(tokens = [], open = false) {
+  return tokens.map((token, index) => block(token, index, open));
+}
+
+function list(token, key, open) {
+  const items = token.items.map((item, index) => html`<li key=${index} class=${item.task ? "task" : ""}>${item.task && !item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox") ? html`<input type="checkbox" disabled checked=${item.checked} aria-label=${item.checked ? "done" : "to do"} /> ` : null}${listItem(item, open)}</li>`);
+  return token.ordered ? html`<ol key=${key} start=${token.start || 1}>${items}</ol>` : html`<ul key=${key}>${items}</ul>`;
+}
+
+function listItem(item, open) {
+  return item.tokens.map((token, index) => (token.type === "text" && token.tokens ? inline(token.tokens) : token.type === "checkbox" ? inlineOne(token, index) : block(token, index, open)));
+}
+
+function table(token, key) {
+  const cell = (kind) => (one, index) => html`<${kind} key=${index} class=${token.align[index] ? `align-${token.align[index]}` : ""}>${inline(one.tokens)}<//>`;
+  return html`<div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table"><table><thead><tr>${token.header.map(cell("th"))}</tr></thead>
+    <tbody>${token.rows.map((row, index) => html`<tr key=${index}>${row.map(cell("td"))}</tr>`)}</tbody></table></div>`;
+}
+
+/** The tokens of a text that grows: what is settled is not cut again. */
+export class Growing {
+  #settled = [];
+  #at = 0;
+  #text = "";
+
+  tokens(text) {
+    if (!text.startsWith(this.#text)) {
+      this.#settled = [];
+      this.#at = 0;
+    }
+    this.#text = text;
+    const fresh = Lexer.lex(text.slice(this.#at), OPTIONS);
+    const solid = fresh.filter((token) => token.type !== "space").length - OPEN;
+    for (let passed = 0; passed < solid && fresh.length > 1; ) {
+      const token = fresh.shift();
+      if (token.type !== "space") passed++;
+      this.#settled.push(token);
+      this.#at += token.raw.length;
+    }
+    return [...this.#settled, ...fresh];
+  }
+}
+
+function Block({ token, open }) {
+  return useMemo(() => block(token, 0, open), [token, token.raw, open]);
+}
+
+/** Markdown. With `open`, more of it is still to come. */
+export function Markdown({ text, open = false }) {
+  const growing = useRef(null);
+  const tokens = useMemo(() => {
+    if (!open) return Lexer.lex(text, OPTIONS);
+    growing.current ??= new Growing();
+    return growing.current.tokens(text);
+  }, [text, open]);
+  return html`<div class="markdown">${tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${open && index === tokens.length - 1} />`)}</div>`;
+}

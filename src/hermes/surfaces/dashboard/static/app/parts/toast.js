@@ -1,0 +1,40 @@
+// Short notes at the edge of the page. Errors stay until they are put away.
+import { html, Store, useStore } from "../ui.js";
+import { Button, Icon } from "./basics.js";
+
+const STAY = 5000; // milliseconds
+const toasts = new Store([]);
+const ICON = { good: "check", bad: "warn", info: "info" };
+
+/** Says something. `kind`: "info" | "good" | "bad". `action` is {label, run}. */
+export function toast(text, kind = "info", action = null) {
+  const one = { text, kind, action, id: crypto.randomUUID?.() ?? String(Math.random()) };
+  toasts.set([...toasts.value.slice(-3), one]);
+  if (kind !== "bad") setTimeout(() => dismiss(one), STAY);
+}
+
+function dismiss(one) {
+  toasts.set(toasts.value.filter((other) => other !== one));
+}
+
+/** Where they appear; the frame draws it once. */
+export function Toasts() {
+  const shown = useStore(toasts);
+  return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
+    (one) => html`<div key=${one.id} class=${`toast ${one.kind}`}><${Icon} name=${ICON[one.kind] ?? "info"} /><span>${one.text}</span>
+      ${one.action && html`<${Button} kind="quiet" onClick=${() => (dismiss(one), one.action.run())}>${one.action.label}<//>`}
+      <${Button} kind="quiet" icon="close" label="Dismiss" onClick=${() => dismiss(one)} /></div>`,
+  )}</div>`;
+}
+
+/** Runs something of the API and says so when it fails. Resolves to its answer, or to undefined. */
+export async function trying(work, done = "") {
+  try {
+    const answer = await work();
+    if (done) toast(done, "good");
+    return answer;
+  } catch (error) {
+    toast(error.words ?? error.message, "bad");
+    return undefined;
+  }
+}

@@ -1,0 +1,120 @@
+// A tool call as a card: what it does in one line, how it went, and inside what went in and came out.
+import { html, useEffect, useRef, useState } from "../ui.js";
+import { Ansi } from "./ansi.js";
+import { Icon } from "./basics.js";
+import { Code } from "./code.js";
+import { Diff } from "./diff.js";
+import { duration } from "./format.js";
+import { languageOfFile } from "./highlight.js";
+import { Copy } from "./copy.js";
+
+const ICON = {
+  terminal: "terminal", exec_command: "terminal", run_python: "terminal", process: "terminal", read_file: "file",
+  write_file: "edit", edit_file: "edit", apply_patch: "edit", list_files: "folder", search_files: "search",
+  web_search: "globe", web_fetch: "globe", ask_user: "question", delegate: "people", delegate_task: "people",
+  memory: "learning", skill: "learning", todo: "check", view_image: "image",
+};
+const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
+const STATE = {
+  planned: ["clock", "planned"], waiting: ["bell", "waits for you"], running: ["", "running"], done: ["check", "done"],
+  failed: ["warn", "failed"], unknown: ["question", "outcome unknown"],
+};
+const TAIL = 20_000; // characters of output that are shown
+const LINES = 12;
+
+/** Arguments of a call: the object, or null when they are not JSON. */
+export function argumentsOf(text) {
+  try {
+    const value = JSON.parse(text || "{}");
+    return value && typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A call in one line. */
+export function summaryOf(name, text) {
+  const values = argumentsOf(text);
+  if (!values) return text ?? "";
+  if (name === "apply_patch") return [...new Set([...String(values.patch ?? "").matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm)].map((found) => found[1]))].join(" ");
+  return Object.entries(values)
+    .filter(([key]) => !BULKY.has(key))
+    .map(([, value]) => (typeof value === "string" ? value.split("\n")[0] + (value.includes("\n") ? " …" : "") : value === null ? "" : JSON.stringify(value)))
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** What a change to a file would look like, from the arguments of the call; "" for other calls. */
+export function diffOf(name, text) {
+  const values = argumentsOf(text);
+  if (!values) return "";
+  const marked = (sign, part) => String(part).replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n");
+  if (name === "apply_patch" && typeof values.patch === "string") return values.patch;
+  if (name === "edit_file" && typeof values.new_text === "string") return `--- a/${values.path}\n+++ b/${values.path}\n@@ -1 +1 @@\n${values.old_text ? `${marked("-", values.old_text)}\n` : ""}${marked("+", values.new_text)}`;
+  if (name === "write_file" && typeof values.content === "string") return `--- /dev/null\n+++ b/${values.path}\n@@ -0,0 +1 @@\n${marked("+", values.content)}`;
+  return "";
+}
+
+/** What a call is given, in the form that shows it best. */
+export function CallInput({ name, text }) {
+  const values = argumentsOf(text);
+  const diff = diffOf(name, text);
+  if (!values) return html`<${Code} text=${text ?? ""} name="arguments, as the model wrote them" />`;
+  if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
+  const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
+  const command = values.command ?? values.cmd;
+  return html`<div class="stack tight">
+    ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
+    ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
+    ${rest.length > 0 && html`<dl class="facts">${rest.map(([key, value]) => html`<dt>${key}</dt><dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>`)}</dl>`}
+  </div>`;
+}
+
+/**
+ * The card. `call`: {name, arguments, status, output, text, started, ended, images}. `children` come below, such as a
+ * request for approval; `open` shows the inside from the start.
+ */
+export function ToolCard({ call, children, open = false, pictures = null }) {
+  const [shown, setShown] = useState(open);
+  const running = call.status === "running";
+  const [icon, words] = STATE[call.status] ?? STATE.planned;
+  const took = call.started && call.ended ? duration(call.ended - call.started) : "";
+  const summary = summaryOf(call.name, call.arguments);
+  const output = call.text || call.output || "";
+  return html`<section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
+    <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${() => setShown(!shown)}>
+      <${Icon} name=${ICON[call.name] ?? "tool"} size=${18} />
+      <span class="tool-name">${call.name}</span><span class="tool-what">${summary}</span>
+      <span class=${`tool-state ${call.status}`}>${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}<span class=${call.status === "done" || running ? "unseen" : ""}>${words}</span>${took && html`<span class="muted">${took}</span>`}</span>
+      <${Icon} name=${shown ? "up" : "down"} size=${16} />
+    </button>
+    ${shown && html`<div class="tool-body"><${CallInput} name=${call.name} text=${call.arguments} />${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}</div>`}
+    ${!shown && (running || call.status === "waiting") && call.output && html`<div class="tool-body"><${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live /></div>`}
+    ${pictures}${children}
+  </section>`;
+}
+
+function lastLines(text) {
+  return text.slice(-4000).replace(/\n$/, "").split("\n").slice(-LINES).join("\n");
+}
+
+function Output({ text, name, call, live = false }) {
+  const box = useRef();
+  useEffect(() => {
+    if (live && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text, live]);
+  const path = argumentsOf(call.arguments)?.path;
+  if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text)) return html`<${Mixed} text=${text} />`;
+  if (name === "read_file" && path && !live && languageOfFile(path)) return html`<${Code} text=${text} language=${languageOfFile(path)} name=${path} />`;
+  const cut = text.length > TAIL;
+  return html`<figure class="output"><figcaption><span>output</span><${Copy} text=${text} label="Copy output" /></figcaption>
+    ${cut && html`<p class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>`}
+    <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}><${Ansi} text=${cut ? text.slice(-TAIL) : text} /></pre></figure>`;
+}
+
+/** A result with a diff in it: words before, then the rows. */
+function Mixed({ text }) {
+  const at = text.search(/^(diff --git |--- )/m);
+  const before = text.slice(0, at).trim();
+  return html`${before && html`<p class="tool-words">${before}</p>`}<${Diff} text=${text.slice(at)} />`;
+}

@@ -1,0 +1,41 @@
+// Where the user is: the part of the address behind `#`.
+import { Store, useStore } from "./ui.js";
+
+/** A route: `view`, further `parts`, `query`, and the whole `path`. */
+export function parse(hash) {
+  const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view, ...parts] = path.split("/").filter(Boolean).map(decoded);
+  return { view: view ?? "chat", parts, query: new URLSearchParams(search), path: `/${path}` };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export const route = new Store(parse(location.hash));
+addEventListener("hashchange", () => route.set(parse(location.hash)));
+
+export function useRoute() {
+  return useStore(route);
+}
+
+/** Goes to a path such as `/chat/<session>`; with `replace`, without a step back to here. */
+export function navigate(path, { replace = false } = {}) {
+  const hash = `#${path.startsWith("/") ? path : `/${path}`}`;
+  if (location.hash === hash) return;
+  if (replace) {
+    history.replaceState(null, "", hash);
+    route.set(parse(hash));
+  } else {
+    location.hash = hash;
+  }
+}
+
+/** A path of parts, each made safe. */
+export function pathTo(...parts) {
+  return `/${parts.map(encodeURIComponent).join("/")}`;
+}

@@ -1,0 +1,17 @@
+// Light, dark, or as the system has it. `early.js` applies a choice before the first paint.
+import { Store, kept } from "./ui.js";
+
+const ORDER = ["auto", "light", "dark"];
+
+export const theme = new Store(kept.get("theme") ?? "auto");
+
+export function chooseTheme(name) {
+  kept.set("theme", name === "auto" ? null : name);
+  if (name === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  theme.set(name);
+}
+
+export function nextTheme() {
+  chooseTheme(ORDER[(ORDER.indexOf(theme.value) + 1) % ORDER.length]);
+}

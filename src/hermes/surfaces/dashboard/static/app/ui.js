@@ -1,0 +1,98 @@
+// What every view draws with: preact, its hooks, htm; and stores, which are values that views can watch.
+import { Fragment, createContext, h, render } from "../vendor/preact-11.2.0/preact.js";
+import {
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
+  useState,
+} from "../vendor/preact-11.2.0/hooks.js";
+import htm from "../vendor/htm-3.1.1/htm.js";
+
+export const html = htm.bind(h);
+export {
+  Fragment, createContext, h, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef,
+  useState,
+};
+
+/** A value with listeners. */
+export class Store {
+  #listeners = new Set();
+
+  constructor(value) {
+    this.value = value;
+  }
+
+  set(value) {
+    if (Object.is(value, this.value)) return;
+    this.value = value;
+    for (const listener of [...this.#listeners]) listener(value);
+  }
+
+  watch(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+/** The value of a store; the component is drawn again when it changes. */
+export function useStore(store) {
+  const [value, set] = useState(store.value);
+  useLayoutEffect(() => {
+    set(store.value);
+    return store.watch(set);
+  }, [store]);
+  return value;
+}
+
+const sheets = new Map();
+
+/** Loads a style sheet of a view once; true when it is there. `path` is below static/style. */
+export function useStyle(path) {
+  const [ready, setReady] = useState(() => sheets.get(path)?.ready ?? false);
+  useEffect(() => {
+    const sheet = sheets.get(path) ?? addSheet(path);
+    sheets.set(path, sheet);
+    sheet.loaded.then(() => setReady(true));
+  }, [path]);
+  return ready;
+}
+
+function addSheet(path) {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = path.startsWith("/") ? path : `/static/style/${path}`;
+  const sheet = { ready: false, loaded: null };
+  sheet.loaded = new Promise((resolve) => {
+    // A sheet that can't be loaded costs its looks, not the view.
+    link.onload = link.onerror = () => {
+      sheet.ready = true;
+      resolve();
+    };
+  });
+  document.head.append(link);
+  return sheet;
+}
+
+/** Something kept in this browser; where storage is forbidden it lasts as long as the page. */
+export const kept = {
+  get(name) {
+    try {
+      return localStorage.getItem(`hermes.${name}`);
+    } catch {
+      return null;
+    }
+  },
+  set(name, value) {
+    try {
+      if (value === null || value === "") localStorage.removeItem(`hermes.${name}`);
+      else localStorage.setItem(`hermes.${name}`, value);
+      return true;
+    } catch {
+      return false; // Full or forbidden.
+    }
+  },
+};

@@ -1,0 +1,29 @@
+// The table of views. `key` follows `g` on the keyboard; `scope` is what a browser needs to see it.
+export const VIEWS = [
+  { name: "chat", label: "Chat", icon: "chat", scope: "observe", key: "c", load: () => import("../views/chat.js") },
+  {
+    name: "sessions", label: "Sessions", icon: "sessions", scope: "observe", key: "s",
+    load: () => import("../views/sessions.js"),
+  },
+  { name: "live", label: "Live", icon: "live", scope: "observe", key: "l", load: () => import("../views/live.js") },
+  {
+    name: "terminal", label: "Terminal", icon: "terminal", scope: "terminal", key: "t",
+    load: () => import("../views/terminal.js"),
+  },
+  {
+    name: "learning", label: "Learning", icon: "learning", scope: "observe", key: "m",
+    load: () => import("../views/learning.js"),
+  },
+  {
+    name: "plugins", label: "Plugins", icon: "plugins", scope: "observe", key: "p",
+    load: () => import("../views/plugins.js"),
+  },
+  {
+    name: "settings", label: "Settings", icon: "settings", scope: "observe", key: "e",
+    load: () => import("../views/settings.js"),
+  },
+];
+
+export function findView(name) {
+  return VIEWS.find((view) => view.name === name);
+}

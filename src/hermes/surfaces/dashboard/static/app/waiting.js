@@ -1,0 +1,48 @@
+// What waits for a person, in any session: asked anew whenever the bus says that something changed.
+import { api } from "./api.js";
+import { BusFeed } from "./feed.js";
+import { Store } from "./ui.js";
+
+const PATTERN = "agent.approval.*,agent.question.*,agent.turn.*,session.*";
+const SOON = 60; // milliseconds in which several changes become one request
+
+/** Open questions: [{session_id, root_session_id, title, kind, call_id, ...}]. */
+export const waiting = new Store([]);
+
+/** "connecting" | "live" | "waiting" | "closed": how the page is connected. */
+export const connection = new Store("connecting");
+
+/** Counts up whenever a session began, ended a turn, was named or deleted: lists look again then. */
+export const changes = new Store({ count: 0, event: null });
+
+let timer = 0;
+
+/** Asks again, soon. */
+export function refreshWaiting() {
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    try {
+      waiting.set((await api.get("/api/approvals")).waiting);
+    } catch {
+      // The feed says when the dashboard can be reached again.
+    }
+  }, SOON);
+}
+
+/** Begins to watch; the frame does so once. */
+export function watch() {
+  return new BusFeed(PATTERN, {
+    onState: (state) => {
+      connection.set(state);
+      if (state === "live") refreshWaiting();
+    },
+    onEvents: (events) => {
+      for (const event of events) {
+        if (event.type.startsWith("session.") || event.type.startsWith("agent.turn.")) {
+          changes.set({ count: changes.value.count + 1, event });
+        }
+      }
+      if (events.some((event) => !event.type.startsWith("session."))) refreshWaiting();
+    },
+  });
+}

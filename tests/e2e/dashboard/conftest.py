@@ -1,0 +1,167 @@
+"""The page in a real browser: one Chromium for all tests of a process, a dashboard of its own for each test.
+
+Tests and fixtures here share one event loop, because a browser belongs to the loop it was started in.
+"""
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+
+from hermes.settings.load import environment
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.served import Fault, Served
+from hermes.tools.browser.executable import browser_environment, find_executable, needs_no_sandbox
+
+PATIENCE = 30.0
+MODEL = "gpt-5"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+class Board:
+    """A running dashboard with a model that says what the test tells it to."""
+
+    def __init__(self, hermes: InstalledHermes, model: ModelServer, replies: list[Served]) -> None:
+        self.hermes = hermes
+        self.model = model
+        self.url = ""
+        self.link = ""
+        self._replies = replies
+
+    def says(self, *replies: Served | str) -> None:
+        """What the model answers next, in this order."""
+        self._replies += [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+
+    @property
+    def left(self) -> int:
+        """Answers that were not asked for."""
+        return len(self._replies)
+
+    async def new_link(self) -> str:
+        """Another link that works once."""
+        return (await self.hermes.run("dashboard", "--link")).out.strip()
+
+    def asked(self, number: int = -1) -> list[dict[str, Any]]:
+        """The messages of a request to the model."""
+        return msgspec.json.decode(self.model.posts[number].body)["messages"]
+
+
+def answering(replies: list[Served]) -> Callable[[Recorded], Served]:
+    def next_reply(_: Recorded) -> Served:
+        if not replies:
+            return Served(fault=Fault(status=400, message="the script has no reply left"))
+        return replies.pop(0)
+
+    return next_reply
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[Board]:
+    """The installed `hermes dashboard`, until the end of the block."""
+    replies: list[Served] = []
+    async with ModelServer(respond=answering(replies)) as model:
+        hermes = InstalledHermes(folder, model.url)
+        hermes.home.mkdir()
+        (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
+        process = await hermes.start("dashboard", "--port", "0", "--no-open")
+        assert process.stdout is not None
+        try:
+            said = ""
+            async with asyncio.timeout(PATIENCE):
+                while "code=" not in said:
+                    line = (await process.stdout.readline()).decode()
+                    assert line, said
+                    said += line
+            board = Board(hermes, model, replies)
+            (board.url,) = re.findall(r"Hermes is at (\S+)", said)
+            (board.link,) = re.findall(r"(\S+/login\?code=\S+)", said)
+            yield board
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await asyncio.wait_for(process.communicate(), PATIENCE)
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    if not any(map(shutil.which, ("chromium", "google-chrome"))):
+        message = "no Chromium on PATH: the page's tests need one (Debian: apt-get install chromium)"
+        if environment().get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    async with async_playwright() as playwright:
+        kind = playwright.chromium
+        found = await kind.launch(
+            executable_path=find_executable("", environment(), kind.executable_path),
+            env=dict[str, str | float | bool](browser_environment(environment())),
+            chromium_sandbox=not needs_no_sandbox(),
+        )
+        yield found
+        await found.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def dashboard(tmp_path: Path) -> AsyncIterator[Board]:
+    async with running(tmp_path) as board:
+        yield board
+
+
+class Complaints:
+    """Whatever a page said on its console that it should not have."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+
+    def watch(self, page: Page) -> None:
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.all.append(f"{error}"))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.all.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
+
+    def expect(self, pattern: str) -> None:
+        """Takes out what a test brought about itself."""
+        self.all = [one for one in self.all if not re.search(pattern, one)]
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    return Complaints()
+
+
+@asynccontextmanager
+async def visiting(browser: Browser, link: str, complaints: Complaints, **options: Any) -> AsyncIterator[Page]:
+    """A signed-in page in a context of its own; at the end it must not have complained."""
+    context: BrowserContext = await browser.new_context(**options)
+    context.set_default_timeout(PATIENCE * 1000)
+    try:
+        page = await context.new_page()
+        complaints.watch(page)
+        await page.goto(link)
+        await page.wait_for_selector("#main:not([aria-busy])")
+        yield page
+    finally:
+        await context.close()
+    assert complaints.all == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, dashboard: Board, complaints: Complaints) -> AsyncIterator[Page]:
+    async with visiting(browser, dashboard.link, complaints, viewport={"width": 1280, "height": 800}) as one:
+        yield one
