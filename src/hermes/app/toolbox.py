@@ -95,9 +95,8 @@ def needs_of(app: App, secrets: Secrets, *, surface: str = "cli", extra: tuple[T
     choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
     outputs = OutputFolder(app.home.cache / "outputs")
     web = tuple(web_tools(settings.web, secrets, outputs, environment()))
-    around = Surroundings(
-        environment(), app.home.root, (app.home.cache / "outputs",), hide_secrets=settings.sandbox.hide_secrets
-    )
+    seen = (app.home.cache / "outputs", app.home.skills)
+    around = Surroundings(environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets)
     return Needs(
         outputs=app.home.cache / "outputs",
         environment=environment(),

@@ -95,7 +95,7 @@ class Library:
                 hint="Tell the user; they can look with: hermes skills check",
             )
         others = sorted(set(files) - {MAIN})
-        about = "read them with skill_view; commands may not see them, so copy what you run into the workspace"
+        about = f"read them with skill_view; commands find them in {skill.folder}"
         more = f"\n\n[files of this skill: {', '.join(others)}; {about}]" if others and path == MAIN else ""
         return f"{parse(text).body.strip() if path == MAIN else text}{more}"
 

@@ -84,6 +84,8 @@ class Bubblewrap:
         found = find_hidden(fence, secrets)
         self._secrets[fence.workspace] = secrets | found.secrets
         own = [fence.workspace] if is_workspace(fence.workspace) else []
+        outside = [path for path in found.places if not _within(path, own)]
+        opened = [path for path in outside if any(path in inner.parents for inner in fence.readable)]
         before = [
             str(self._program),
             *self._namespaces(fence),
@@ -91,12 +93,14 @@ class Bubblewrap:
             *_each("--ro-bind", filter(os.path.exists, _OF_THE_KERNEL)),
             *self._memory("/run", "0755"),
             *_each("--ro-bind-try", _KEPT_OF_RUN),
-            *_covered(path for path in found.places if not _within(path, own)),
+            *_covered(path for path in outside if path not in opened),
+            *(word for path in opened for word in ("--perms", "0111", "--tmpfs", str(path))),
         ]
         behind = [
             *(*self._memory("/var/tmp", "1777"), "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
+            *(word for path in opened for word in ("--remount-ro", str(path))),  # once what may be seen has its place
             *_covered(path for path in found.places if _within(path, own)),
             *self._closed(),
         ]
