@@ -3,6 +3,7 @@
 Nothing is opened or imported before it is needed: a command that only reads the log never loads the bus.
 """
 
+import copy
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -88,6 +89,13 @@ class App:
                 path = self.home.ensure().state
                 self._store = open_store(path, clock=self.clock, busy_timeout=self.settings.store.busy_timeout)
             return self._store
+
+    def with_settings(self, settings: Settings) -> Self:
+        """The same app, the same log and bus, for whoever works under other settings. The first one closes the log."""
+        _ = self.store  # opened once, for both
+        other = copy.copy(self)
+        other.settings = settings
+        return other
 
     def begin(self, created: SessionCreated) -> Row:
         """Begins a session under a new id. Its first row is on disk and published."""

@@ -410,6 +410,29 @@ class Gateway(Section, frozen=True):
     webhook: Webhook = Webhook()
 
 
+class Schedules(Section, frozen=True):
+    """Jobs that run at certain times, see `hermes cron`. Their agent has nobody to ask."""
+
+    enabled: Annotated[bool, Meta(description="`hermes gateway run` runs due jobs.")] = True
+    tool: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(description="Whether the agent can make jobs, if you approve; `auto`: once there is one, and in chats."),
+    ] = "auto"
+    timezone: Annotated[str, Meta(description="Zone of schedules that name none; empty for this machine's.")] = ""
+    catch_up: Annotated[
+        Literal["skip", "once", "all"],
+        Meta(description="What becomes of times at which nothing ran the schedules, for jobs that don't say."),
+    ] = "once"
+    approvals: Annotated[
+        Literal["ask", "auto-edit", "full"],
+        Meta(description="What jobs do unasked, as in the chat. What would be asked about is not done."),
+    ] = "ask"
+    timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds that a run may take.")] = 3_600.0
+    budget: Annotated[str, Meta(pattern=AMOUNT, description="The most that one run may use; empty for any.")] = ""
+    at_once: Annotated[int, Meta(ge=1, le=100, description="How many jobs run side by side.")] = 4
+    keep_days: Annotated[int, Meta(ge=1, le=3650, description="How long it is kept what became of each run.")] = 90
+
+
 class Tools(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
@@ -451,6 +474,7 @@ class Settings(Section, frozen=True):
     web: Web = Web()
     browser: Browser = Browser()
     tools: Tools = Tools()
+    schedules: Schedules = Schedules()
     sandbox: Sandbox = Sandbox()
     learning: Learning = Learning()
     dashboard: Dashboard = Dashboard()

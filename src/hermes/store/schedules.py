@@ -10,6 +10,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import UsageError
 from hermes.schema.schedules import Instant, Job, State
+from hermes.store.connection import log
 from hermes.store.database import Database
 from hermes.store.leases import TTL, is_gone, this_process
 
@@ -39,8 +40,8 @@ class Schedules:
 
     def jobs(self, *, removed: bool = False) -> list[Job]:
         """The jobs, the oldest first."""
-        rows = self._rows("SELECT data FROM jobs", ())
-        found = [msgspec.json.decode(data, type=Job) for (data,) in rows]
+        rows = self._rows("SELECT id, data FROM jobs", ())
+        found = [job for name, data in rows if (job := _read(name, data)) is not None]
         return sorted((job for job in found if removed or not job.removed), key=lambda job: (job.created, job.id))
 
     def any(self) -> bool:
@@ -191,6 +192,14 @@ class Schedules:
             return connection.changes() > 0
 
         return self._db.write(run)
+
+
+def _read(name: str, data: str) -> Job | None:
+    try:
+        return msgspec.json.decode(data, type=Job)
+    except msgspec.MsgspecError as error:  # of a newer Hermes, perhaps; the others still run
+        log.error("the job %s can't be read and does not run: %s", name, error)
+        return None
 
 
 def _put(connection: apsw.Connection, job: Job) -> None:

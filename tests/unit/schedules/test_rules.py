@@ -31,16 +31,24 @@ def berlin(text: str, fold: int = 0) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold).timestamp()
 
 
+def every_few_days(days: int, since: date, times: list[time]) -> Days:
+    return Days(days, since.isoformat(), tuple(one.strftime("%H:%M") for one in times))
+
+
+def expression(minute: str, hour: str, day: str, week: str) -> Cron:
+    return Cron((f"{minute} {hour} {day} * {week}",))
+
+
 rules = st.one_of(
     st.builds(Every, st.floats(60, 1e7), st.floats(1.0e9, 2.1e9)),
     st.builds(
-        lambda days, since, times: Days(days, since.isoformat(), tuple(one.strftime("%H:%M") for one in times)),
+        every_few_days,
         st.integers(1, 40),
         st.dates(date(2005, 1, 1), date(2035, 1, 1)),
         st.lists(clock_times, min_size=1, max_size=4),
     ),
     st.builds(
-        lambda minute, hour, day, week: Cron((f"{minute} {hour} {day} * {week}",)),
+        expression,
         st.sampled_from(("0", "30", "*/20", "59", "*")),
         st.sampled_from(("2", "*", "0", "1-3", "*/5", "23")),
         st.sampled_from(("*", "1", "31", "L")),

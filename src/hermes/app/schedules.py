@@ -1,0 +1,180 @@
+"""Jobs as people and agents change them: made, edited, paused, resumed, removed. Whatever changes a job plans its next
+instant in the same step, so that what is planned can always be read from the table."""
+
+import hashlib
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.core.budget import parse_amount
+from hermes.schedules.phrases import understand
+from hermes.schedules.plan import following
+from hermes.schedules.zones import ScheduleError, local_zone
+from hermes.schema.event import Event
+from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, ScheduleChanged
+from hermes.settings.load import environment
+from hermes.tools.toolsets import TOOLSETS
+
+if TYPE_CHECKING:
+    from hermes.store.schedules import Schedules
+
+_TARGET = re.compile(r"[a-z][a-z0-9_-]*:\S.*")
+_LONGEST_NAME = 60
+_DONE = "it has run as often as it should"
+
+Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as somebody wants it. What is left out is taken from the settings."""
+
+    schedule: str
+    prompt: str
+    name: str = ""
+    zone: str = ""
+    catch_up: CatchUp | None = None
+    jitter: float = 0.0
+    timeout: float | None = None
+    budget: str | None = None
+    deliver: str = NOWHERE
+    toolsets: tuple[str, ...] = ()
+    model: str = ""
+    cwd: str = ""
+    times: int = 0
+    by: str = "user"
+
+
+class JobBook:
+    """The jobs of one home."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    @property
+    def store(self) -> "Schedules":
+        """The tables."""
+        return self._app.store.schedules
+
+    @cached_property
+    def zone(self) -> str:
+        """The zone of schedules that name none."""
+        return self._app.settings.schedules.timezone or local_zone(environment())
+
+    def add(self, draft: Draft, *, paused: str = "") -> tuple[Job, Instant | None]:
+        """Makes a job; returns it with its first instant. Raises ScheduleError."""
+        job = msgspec.structs.replace(self.preview(draft), paused=paused)
+        return job, self._put(job, "added", "")
+
+    def preview(self, draft: Draft) -> Job:
+        """The job that a draft would become. Raises ScheduleError; writes nothing."""
+        settings, now = self._app.settings.schedules, self._app.clock.now()
+        rule, zone = understand(draft.schedule, now, draft.zone or self.zone)
+        name = " ".join((draft.name or draft.prompt).split())
+        return _checked(
+            Job(
+                id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
+                name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
+                prompt=draft.prompt.strip(),
+                schedule=" ".join(draft.schedule.split()),
+                rule=rule,
+                zone=zone,
+                created=now,
+                catch_up=draft.catch_up or settings.catch_up,
+                jitter=draft.jitter,
+                timeout=settings.timeout if draft.timeout is None else draft.timeout,
+                budget=settings.budget if draft.budget is None else draft.budget,
+                deliver=draft.deliver or NOWHERE,
+                toolsets=draft.toolsets,
+                model=draft.model,
+                cwd=draft.cwd,
+                times=draft.times,
+                by=draft.by,
+            )
+        )
+
+    def edit(self, name: str, /, **changes: Any) -> tuple[Job, Instant | None]:
+        """Changes fields of a job; a new schedule or zone is understood anew."""
+        job = msgspec.structs.replace(self.store.find(name), **changes)
+        if {"schedule", "zone"} & changes.keys():
+            zone = changes.get("zone") or job.zone
+            rule, zone = understand(job.schedule, self._app.clock.now(), zone)
+            job = msgspec.structs.replace(job, rule=rule, zone=zone)
+        job = _checked(job)
+        return job, self._put(job, "edited", "the job was changed")
+
+    def pause(self, name: str, *, why: str = "by you") -> Job:
+        """Nothing runs until it is resumed."""
+        job = msgspec.structs.replace(self.store.find(name), paused=why)
+        self._put(job, "paused", "the job was paused")
+        return job
+
+    def resume(self, name: str) -> tuple[Job, Instant]:
+        """It runs again, from its next instant on."""
+        found = self.store.find(name)
+        job = msgspec.structs.replace(found, paused="", times=1 if found.paused == _DONE else found.times)
+        planned = following(job, self._app.clock.now())
+        if planned is None:
+            hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
+            raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
+        self._put(job, "resumed", "the job was resumed")
+        return job, planned
+
+    def remove(self, name: str) -> Job:
+        """It is gone; what it did stays in the history."""
+        job = msgspec.structs.replace(self.store.find(name), removed=True)
+        self._put(job, "removed", "the job was removed")
+        return job
+
+    def by_hand(self, name: str) -> tuple[Job, Instant]:
+        """Plans a run for now, also of a job that is paused."""
+        job, now = self.store.find(name), self._app.clock.now()
+        instant = Instant(job.id, now, now, "hand")
+        self.store.plan(instant)
+        return job, instant
+
+    def ran(self, job: Job) -> Job:
+        """The job as it is once it has begun another run that its schedule asked for."""
+        if not job.times:
+            return job
+        left = job.times - 1
+        return msgspec.structs.replace(job, times=left, paused="" if left else _DONE)
+
+    def changed(self, job: Job, change: Change, planned: Instant | None = None) -> None:
+        """Tells the bus."""
+        self.tell(ScheduleChanged(job=job.id, name=job.name, change=change, next=planned.due if planned else None))
+
+    def tell(self, event: Event) -> None:
+        """Publishes an event of the schedules."""
+        self._app.bus.publish(event.topic, msgspec.to_builtins(event))
+
+    def _put(self, job: Job, change: Change, dropped: str) -> Instant | None:
+        planned = following(job, self._app.clock.now())
+        self.store.put(job, dropped=dropped, following=planned)
+        self.changed(job, change, planned)
+        return planned
+
+
+def _checked(job: Job) -> Job:
+    """The job, if it can be kept."""
+    if not job.prompt:
+        raise ScheduleError("There is nothing to do.", hint="Say what the job should do, in a sentence or more.")
+    if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
+        raise ScheduleError("Timeout and jitter can be up to a day.", hint="Such as: --timeout 10m --jitter 90s")
+    if job.budget:
+        try:
+            parse_amount(job.budget)
+        except ValueError as error:
+            raise ScheduleError(f"{error}.", hint="Such as: --budget '$0.50'") from error
+    if job.deliver != NOWHERE and not _TARGET.fullmatch(job.deliver):
+        hint = "There are none, file:PATH, session:ID, and chats such as telegram:123456."
+        raise ScheduleError(f"{job.deliver!r} is no place to deliver to.", hint=hint)
+    unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
+    if unknown:
+        raise ScheduleError(f"There is no toolset {min(unknown)!r}.", hint="`hermes tools` lists them.")
+    if job.cwd and not Path(job.cwd).is_absolute():
+        raise ScheduleError(f"{job.cwd!r} is no whole path.", hint="Begin it with a slash.")
+    return job

@@ -1,0 +1,278 @@
+"""The loop that runs due jobs: one task, in the gateway or alone. Several processes may have one; each instant is run
+by one of them. What a job comes to is delivered, or kept until somebody can deliver it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.schedules import JobBook
+from hermes.app.schedules_run import SILENT, JobRun, Outcome, answer_of, put_into_session, write_to_file
+from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.schedules.plan import GRACE, backlog, following
+from hermes.schema.schedules import NOWHERE, Instant, Job, ScheduleEnded, ScheduleStarted
+from hermes.settings import Secrets
+from hermes.store.leases import TTL
+from hermes.store.schedules import WAITING
+
+log = logging.getLogger("hermes.schedules")
+
+LOOK = 2.0
+"""Seconds between looks at what other processes have changed."""
+
+_ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
+_DAY = 86_400.0
+_TOO_LONG = "the run before it had not ended"
+_STOPPED = "Hermes was stopped while it ran"
+
+Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""Takes a result (the text) to a chat (the target, such as `telegram:123`); returns when it is safe. Raises HermesError
+when it can't be delivered."""
+
+
+class ScheduleLoop:
+    """Runs what is due, until it is told to stop."""
+
+    def __init__(self, app: App, secrets: Secrets, deliver: Deliver | None = None) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._deliver = deliver
+        self._book = JobBook(app)
+        self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
+        self._bell = asyncio.Event()
+        self._looked = 0.0
+        self._watching_since = 0.0
+        self._failing = ""
+
+    @property
+    def running(self) -> int:
+        """How many jobs run here now."""
+        return len(self._runs)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until `stop` is set; what runs then is stopped, and says so."""
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            while not stop.is_set():
+                pause = await self._looked_after()
+                ringing = asyncio.ensure_future(self._bell.wait())
+                await asyncio.wait({stopping, ringing}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                ringing.cancel()
+                self._bell.clear()
+        finally:
+            stopping.cancel()
+            await self.close()
+
+    async def close(self) -> None:
+        """Stops what runs here."""
+        runs = list(self._runs.values())
+        for task in runs:
+            task.cancel()
+        if runs:
+            await asyncio.wait(runs)
+
+    async def _looked_after(self) -> float:
+        """A step; when the database can't be used just now, that is said once, and tried again."""
+        try:
+            pause = await self.step()
+        except StoreError as error:
+            if self._failing != error.message:
+                log.error("schedules can't be looked after: %s", in_sentences(error))  # noqa: TRY400
+            self._failing = error.message
+            return LOOK
+        self._failing = ""
+        return pause
+
+    async def step(self) -> float:
+        """Runs what is due now. Returns how long to wait for the next look."""
+        now = self._app.clock.now()
+        if not self._looked or now - self._looked > _ASLEEP or now < self._looked:
+            self._watching_since = now
+            await asyncio.to_thread(self._clear_up)
+        self._looked = now
+        for gone in await asyncio.to_thread(self._book.store.settle):
+            self._ended(gone)
+        await self._deliver_waiting()
+        while await self._begin_due(now):
+            pass
+        planned = await asyncio.to_thread(self._book.store.planned)
+        coming = min((one.starts for one in planned if one.starts > now), default=now + LOOK)
+        return max(0.0, min(LOOK, coming - self._app.clock.now()))
+
+    def _clear_up(self) -> None:
+        days = self._app.settings.schedules.keep_days
+        self._book.store.forget(self._app.clock.now() - days * _DAY)
+
+    async def _begin_due(self, now: float) -> bool:
+        """Looks at everything that is due; True when that brought new instants."""
+        jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}
+        busy = {one.job for one in await asyncio.to_thread(self._book.store.running)}
+        again = False
+        for instant in await asyncio.to_thread(self._book.store.planned):
+            if instant.starts > now:
+                break
+            job = jobs.get(instant.job)
+            if job is None:
+                continue
+            if self._is_late(instant, now):
+                again = await asyncio.to_thread(self._catch_up, job, instant, now) or again
+            elif instant.job in busy:
+                await self._wait_or_skip(job, instant, now)
+            elif len(self._runs) < self._app.settings.schedules.at_once and await self._start(job, instant):
+                busy.add(instant.job)
+        return again
+
+    def _is_late(self, instant: Instant, now: float) -> bool:
+        """Whether nothing looked at the schedules when it was due; that we are busy is another matter."""
+        unseen = instant.starts < self._watching_since
+        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE
+
+    def _catch_up(self, job: Job, instant: Instant, now: float) -> bool:
+        """Applies the job's policy to what was not run. True when some of it is to be run now."""
+        work = backlog(job, instant.due, now)
+        coming = following(job, now)
+        self._book.store.close(work.over, (*work.run, *((coming,) if coming else ())))
+        for one in work.over:
+            self._ended(one, job)
+        return bool(work.run)
+
+    async def _wait_or_skip(self, job: Job, instant: Instant, now: float) -> None:
+        """While a job runs, its next regular instant is skipped; what was asked for otherwise waits."""
+        if instant.cause != "schedule":
+            return
+        skipped = msgspec.structs.replace(instant, state="skipped", reason=_TOO_LONG, ended=now)
+        coming = following(job, now)
+        await asyncio.to_thread(self._book.store.close, (skipped,), (coming,) if coming else ())
+        self._ended(skipped, job)
+
+    async def _start(self, job: Job, instant: Instant) -> bool:
+        """Claims an instant and runs it; False when another process was faster."""
+        taken = await asyncio.to_thread(self.claim, job, instant)
+        if taken is None:
+            return False
+        task = asyncio.ensure_future(self.carry_out(job, taken))
+        self._runs[job.id, taken.due] = task
+        task.add_done_callback(lambda _: self._over(job, taken))
+        return True
+
+    def _over(self, job: Job, instant: Instant) -> None:
+        self._runs.pop((job.id, instant.due), None)
+        self._bell.set()
+
+    def claim(self, job: Job, instant: Instant) -> Instant | None:
+        """Takes an instant to run it here, and plans the next one; None if another process has it."""
+        if instant.cause == "hand":
+            return self._book.store.claim(instant)
+        after = self._book.ran(job)
+        coming = following(after, instant.due) if instant.cause == "schedule" else None
+        taken = self._book.store.claim(instant, job=after if after != job else None, following=coming)
+        if taken is not None and coming is None and instant.cause == "schedule":
+            self._book.changed(job, "ended")
+        return taken
+
+    async def carry_out(self, job: Job, instant: Instant) -> None:
+        """Runs a claimed instant to its end, and delivers what it came to. Whatever happens, it ends in the table."""
+        run = JobRun(self._app, self._secrets, job, instant)
+
+        async def began(session: str) -> None:
+            await asyncio.to_thread(self._book.store.belongs_to, instant, session)
+            self._book.tell(
+                ScheduleStarted(job=job.id, name=job.name, due=instant.due, session=session, cause=instant.cause)
+            )
+
+        working = asyncio.ensure_future(run.run(began))
+        beating = asyncio.ensure_future(self._beat(instant, working))
+        try:
+            outcome = await working
+        except asyncio.CancelledError:
+            working.cancel()
+            await asyncio.wait({working})
+            outcome = Outcome("failed", _STOPPED)
+        except Exception as error:  # the boundary of a run
+            log.exception("job %s failed", job.id)
+            outcome = Outcome("failed", f"{type(error).__name__}: {error}")
+        finally:
+            beating.cancel()
+        delivery = await asyncio.to_thread(self._delivery, job, outcome)
+        ended = msgspec.structs.replace(
+            instant, state=outcome.state, reason=outcome.reason, session=run.session, delivery=delivery
+        )
+        if await asyncio.to_thread(self._book.store.end, instant, outcome.state, outcome.reason, delivery):
+            self._ended(ended, job)
+            await self._deliver_waiting()
+
+    async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:
+        """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
+        while True:
+            await asyncio.sleep(TTL / 3)
+            try:
+                ours = await asyncio.to_thread(self._book.store.renew, instant)
+            except StoreError as error:
+                log.warning("the run of job %s was not renewed: %s", instant.job, error)
+                continue
+            if not ours:
+                log.warning("another process has given up the run of job %s; it is stopped", instant.job)
+                working.cancel()
+                return
+
+    def _delivery(self, job: Job, outcome: Outcome) -> str:
+        """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
+        if job.deliver == NOWHERE or (outcome.text.strip() == SILENT and outcome.state == "done"):
+            return ""
+        kind, _, place = job.deliver.partition(":")
+        text = report(job, outcome.state, outcome.reason, outcome.text)
+        try:
+            if kind == "file":
+                return write_to_file(place, text)
+            if kind == "session":
+                return put_into_session(self._app, place, job, text)
+        except (HermesError, OSError) as error:
+            log.warning("the result of job %s was not delivered: %s", job.id, error)
+            return f"not delivered: {error}"
+        return WAITING
+
+    async def _deliver_waiting(self) -> None:
+        """Takes results to their chats, also those of runs in processes that could not."""
+        if self._deliver is None:
+            return
+        for instant in await asyncio.to_thread(self._book.store.undelivered):
+            job = next((one for one in self._book.store.jobs(removed=True) if one.id == instant.job), None)
+            if job is None:
+                continue
+            text = await asyncio.to_thread(answer_of, self._app, instant.session)
+            try:
+                await self._deliver(job.deliver, report(job, instant.state, instant.reason, text))
+                delivery = job.deliver
+            except HermesError as error:
+                log.warning("the result of job %s was not delivered: %s", job.id, in_sentences(error))
+                delivery = f"not delivered: {error.message}"
+            await asyncio.to_thread(self._book.store.delivered, instant, delivery)
+
+    def _ended(self, instant: Instant, job: Job | None = None) -> None:
+        """Tells of an instant that is over; loudly, unless all is well."""
+        name = job.name if job else instant.job
+        if instant.state != "done":
+            log.warning("job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason)
+        self._book.tell(
+            ScheduleEnded(
+                job=instant.job,
+                name=name,
+                due=instant.due,
+                state=instant.state,
+                reason=instant.reason,
+                repeats=instant.repeats,
+                session=instant.session,
+                delivery=instant.delivery,
+            )
+        )
+
+
+def report(job: Job, state: str, reason: str, text: str) -> str:
+    """What somebody reads who gets the result."""
+    if state == "done":
+        return text or f"{job.name}: done, without an answer."
+    failure = f"The scheduled job “{job.name}” failed: {reason}"
+    return f"{failure}\n\n{text}" if text else failure

@@ -1,0 +1,387 @@
+"""The loop on a real database with a clock of its own: every planned instant ends, once, with its reason."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+
+from hermes.app import App, build
+from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules_loop import ScheduleLoop
+from hermes.errors import HermesError
+from hermes.events import Bus
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
+from hermes.schema.schedules import Instant, Job
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Schedules as Section
+from hermes.store.leases import TTL
+from hermes.store.schedules import CUT_OFF
+from hermes.store.schedules import Schedules as Table
+from hermes.testing import FakeClock
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.served import Fault, Served, ServedCall
+
+MONDAY = datetime(2026, 11, 16, 8, 0, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+HOUR, DAY = 3_600.0, 86_400.0
+
+
+class Bench:
+    """An app with a clock that the test moves, a model that is scripted, and a loop."""
+
+    def __init__(self, app: App, clock: FakeClock, server: ModelServer) -> None:
+        self.app = app
+        self.clock = clock
+        self.server = server
+        self.secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+        self.book = JobBook(app)
+        self.delivered: list[tuple[str, str]] = []
+        self.told: list[dict[str, Any]] = []
+        app.bus.subscribe("schedule.*", lambda event: self.told.append(dict(event)))
+        self.loop = ScheduleLoop(app, self.secrets, self._deliver)
+
+    async def _deliver(self, target: str, text: str) -> None:
+        if target.startswith("broken:"):
+            raise HermesError("there is no such chat")
+        self.delivered.append((target, text))
+
+    def job(self, schedule: str = "every day at 9:00", **more: Any) -> Job:
+        return self.book.add(Draft(schedule=schedule, prompt="tell me something", name="something", **more))[0]
+
+    async def until_idle(self) -> None:
+        """Looks until nothing is due and nothing runs."""
+        async with asyncio.timeout(60):
+            while True:
+                await self.loop.step()
+                if not self.loop.running:
+                    return
+                while self.loop.running:
+                    await asyncio.wait({*self.loop._runs.values()})
+                    await asyncio.sleep(0)
+
+    async def at(self, hours: float) -> None:
+        """Goes to an hour of that Monday, and does what is due. The loop has been asleep since."""
+        self.clock.advance(MONDAY + (hours - 8) * HOUR - self.clock.now())
+        await self.until_idle()
+
+    def history(self) -> list[tuple[str, float, str]]:
+        """State, hour of that Monday, and cause, the oldest first."""
+        rows = self.app.store.schedules.history(limit=1000)
+        return [(one.state, round((one.due - MONDAY) / HOUR + 8, 2), one.cause) for one in reversed(rows)]
+
+
+@asynccontextmanager
+async def bench(tmp_path: Path, *replies: Served | str, settings: Settings | None = None) -> AsyncIterator[Bench]:
+    clock = FakeClock(MONDAY)
+    section = Section(timezone="Europe/Berlin")
+    settings = settings or Settings(schedules=section)
+    async with ModelServer(*(replies or ("Something.",)), repeat=True) as server:
+        with build(settings, Home(tmp_path / "home"), bus=Bus(), clock=clock) as app:
+            made = Bench(app, clock, server)
+            yield made
+            await made.loop.close()
+
+
+async def test_a_due_job_runs_as_a_session_of_its_own_and_the_next_instant_is_planned(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job()
+        await b.at(8.9)
+        assert b.history() == []
+        await b.at(9)
+        (done,) = b.app.store.schedules.history()
+        assert (done.state, done.reason, done.cause) == ("done", "", "schedule")
+        info = b.app.store.sessions.find(done.session)
+        assert (info.surface, info.title) == ("cron", "something")
+        request = msgspec.json.decode(b.server.posts[-1].body)
+        said = request["messages"][-1]["content"]
+        assert "every day at 9:00" in str(said)
+        assert "tell me something" in str(said)
+        (planned,) = b.app.store.schedules.planned()
+        assert planned.due == MONDAY + HOUR + DAY
+        assert [event["type"] for event in b.told] == ["schedule.changed", "schedule.started", "schedule.ended"]
+        assert b.told[-1]["session"] == done.session
+        assert b.told[0]["job"] == job.id
+
+
+async def test_what_was_missed_is_caught_up_on_by_the_policy_of_the_job(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        for policy in ("skip", "once", "all"):
+            b.job("every hour", catch_up=policy)
+        await b.at(8)
+        await b.at(11.5)  # 9:00, 10:00 and 11:00 went by
+        by_job = {job.id: job.catch_up for job in b.book.store.jobs()}
+        found = {
+            policy: sorted((one.due, one.state, one.cause) for one in b.book.store.history(job))
+            for job, policy in by_job.items()
+        }
+        hours = [MONDAY + HOUR * number for number in (1, 2, 3)]
+        missed = [(hour, "missed", "schedule") for hour in hours]
+        done = [(hour, "done", "catch-up") for hour in hours]
+        assert found == {"skip": missed, "once": [*missed[:2], done[2]], "all": done}
+        assert {one.due for one in b.book.store.planned()} == {MONDAY + 4 * HOUR}
+        reasons = {one.reason for one in b.book.store.history() if one.state == "missed"}
+        assert reasons == {
+            "nothing ran the schedules at that time; later ones are caught up on",
+            "nothing ran the schedules at that time; catch-up is off for this job",
+        }
+
+
+async def test_a_long_absence_becomes_one_row_that_counts_and_catching_up_is_bounded(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job("*/5 * * * *", catch_up="all")
+        await b.at(8 + 24)
+        rows = b.book.store.history(job.id, limit=1000)
+        (missed,) = [one for one in rows if one.state == "missed"]
+        assert (missed.repeats, missed.due) == (288 - 10, MONDAY + 300)
+        assert "278 instants in a row" in missed.reason
+        assert [one.state for one in rows if one.cause == "catch-up"] == ["done"] * 10
+
+
+async def test_a_little_late_is_on_time(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour", catch_up="skip")
+        await b.at(9 + 60 / 3600)
+        assert b.history() == [("done", 9, "schedule")]
+
+
+async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_is_skipped(tmp_path: Path) -> None:
+    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+        b.job("every hour", timeout=3.0)
+        b.clock.advance(HOUR)
+        await b.loop.step()
+        await asyncio.wait_for(b.server.hanging.wait(), 20)
+        b.clock.advance(30)
+        b.book.store.renew(b.book.store.running()[0])
+        b.clock.advance(HOUR - 30)
+        renewed = b.book.store.running()[0]
+        assert b.book.store.renew(renewed)  # the heartbeat, which has a real clock
+        await b.loop.step()
+        assert ("skipped", 10.0, "schedule") in b.history()
+        await b.until_idle()
+        states = {one.due: (one.state, one.reason) for one in b.book.store.history()}
+        assert states[MONDAY + HOUR] == ("failed", "stopped: it took longer than 3 seconds")
+        assert states[MONDAY + 2 * HOUR] == ("skipped", "the run before it had not ended")
+        assert b.book.store.planned()[0].due == MONDAY + 3 * HOUR
+
+
+async def test_of_two_loops_one_runs_an_instant(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        for _ in range(5):
+            b.job("every hour")
+        others = [ScheduleLoop(b.app, b.secrets) for _ in range(3)]
+        b.clock.advance(HOUR)
+        await asyncio.gather(b.loop.step(), *(other.step() for other in others))
+        runs = [run for loop in (b.loop, *others) for run in loop._runs.values()]
+        await asyncio.wait(runs, timeout=30)
+        assert [one[0] for one in b.history()] == ["done"] * 5
+        assert len(b.server.posts) == 5
+        for other in others:
+            await other.close()
+
+
+async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job("every hour")
+        dead = Table(b.app.store._db, b.clock, owner="elsewhere:1:unknown")
+        b.clock.advance(HOUR)
+        instant = b.book.store.planned()[0]
+        assert dead.claim(instant, following=Instant(job.id, instant.due + HOUR, instant.due + HOUR, "schedule"))
+        await b.until_idle()
+        assert [one[0] for one in b.history()] == ["running"]  # its heartbeat may still come
+        b.clock.advance(TTL + 1)
+        await b.until_idle()
+        assert [(one.state, one.reason) for one in b.book.store.history()] == [("failed", CUT_OFF)]
+        assert not dead.end(instant, "done")
+        assert b.server.posts == []
+        assert b.told[-1]["reason"] == CUT_OFF
+
+
+async def test_what_needs_approval_is_not_done_as_nobody_is_there(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
+    async with bench(tmp_path, Served(calls=(call,)), "I could not write it.") as b:
+        b.job("every hour", cwd=str(tmp_path / "work"))
+        await b.at(9)
+        (done,) = b.book.store.history()
+        assert (done.state, done.reason) == ("done", "1 calls were not made: nobody was there to approve them")
+        assert not (tmp_path / "work" / "new.txt").exists()
+
+
+async def test_a_budget_is_a_hard_cap_of_the_run(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour", budget="100 tokens")
+        await b.at(9)
+        (failed,) = b.book.store.history()
+        assert failed.state == "failed"
+        assert "100" in failed.reason
+        assert b.server.posts == []
+
+
+async def test_only_the_toolsets_of_the_job_are_offered(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour", toolsets=("web",))
+        await b.at(9)
+        tools = {one["function"]["name"] for one in msgspec.json.decode(b.server.posts[0].body)["tools"]}
+        assert tools == {"web_search", "web_fetch"}
+
+
+async def test_results_go_to_a_file_a_session_or_a_chat(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        other = b.app.begin(SessionCreated(surface="tui")).session
+        b.job("every hour", deliver=f"file:{tmp_path}/out/result.md")
+        b.job("every hour", deliver=f"session:{other}")
+        b.job("every hour", deliver="telegram:42")
+        b.job("every hour", deliver="broken:1")
+        b.job("every hour", deliver="session:nowhere")
+        await b.at(9)
+        assert (tmp_path / "out" / "result.md").read_text() == "Something.\n"
+        words = [row.event.text for row in b.app.store.log.every_event(other) if isinstance(row.event, UserMessage)]
+        assert words == ["[Scheduled: something]\n\nSomething."]
+        assert b.delivered == [("telegram:42", "Something.")]
+        by_target = {job.deliver: b.book.store.history(job.id)[0] for job in b.book.store.jobs()}
+        assert {one.state for one in by_target.values()} == {"done"}
+        assert by_target["telegram:42"].delivery == "telegram:42"
+        assert by_target["broken:1"].delivery == "not delivered: there is no such chat"
+        assert by_target["session:nowhere"].delivery.startswith("not delivered: there is no session")
+        await b.until_idle()
+        assert len(b.delivered) == 1
+
+
+async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour", deliver="telegram:42")
+        alone = ScheduleLoop(b.app, b.secrets)
+        b.clock.advance(HOUR)
+        await alone.step()
+        await asyncio.wait({*alone._runs.values()}, timeout=30)
+        assert b.book.store.history()[0].delivery == "waiting"
+        await b.until_idle()
+        assert b.delivered == [("telegram:42", "Something.")]
+        assert b.book.store.undelivered() == []
+
+
+async def test_a_job_with_nothing_to_tell_delivers_nothing_and_a_failure_is_told(tmp_path: Path) -> None:
+    silent, refused = Served(text="[SILENT]"), Served(fault=Fault(status=401, message="no key"))
+    async with bench(tmp_path, silent, refused) as b:
+        b.job("every hour", deliver="telegram:42")
+        await b.at(9)
+        assert b.delivered == []
+        await b.at(10)
+        (told,) = b.delivered
+        assert told[1].startswith("The scheduled job “something” failed: ")
+
+
+async def test_a_job_that_runs_so_many_times_ends(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job("every hour", times=2)
+        for hour in (9, 10, 11):
+            await b.at(hour)
+        assert [one[0] for one in b.history()] == ["done", "done"]
+        assert b.book.store.find(job.id).paused == "it has run as often as it should"
+        assert b.book.store.planned() == []
+        _, planned = b.book.resume(job.id)
+        assert planned.due == MONDAY + 4 * HOUR
+
+
+async def test_pausing_editing_and_removing_end_what_was_planned_with_a_reason(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job("every hour")
+        b.book.pause("something")
+        assert b.book.store.planned() == []
+        assert b.book.store.history()[0].reason == "the job was paused"
+        b.book.resume(job.id)
+        assert [one.due for one in b.book.store.planned()] == [MONDAY + HOUR]
+        b.book.edit(job.id, name="else")
+        assert [one.due for one in b.book.store.planned()] == [MONDAY + HOUR]
+        b.book.edit(job.id, schedule="every day at 7:00")
+        assert [one.due for one in b.book.store.planned()] == [MONDAY + 23 * HOUR]
+        assert [one.reason for one in b.book.store.history()] == ["the job was changed"]
+        b.book.remove(job.id[:4])
+        assert b.book.store.jobs() == []
+        await b.at(9)
+        assert {one[0] for one in b.history()} == {"skipped"}
+        assert b.server.posts == []
+
+
+async def test_a_run_by_hand_is_done_also_while_paused_and_leaves_the_plan_alone(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job = b.job("every day at 9:00")
+        b.book.pause(job.id)
+        b.book.by_hand(job.id)
+        await b.until_idle()
+        assert [one[::2] for one in b.history() if one[0] == "done"] == [("done", "hand")]
+        assert b.book.store.planned() == []
+
+
+async def test_a_loop_that_is_stopped_says_so_of_what_ran(tmp_path: Path) -> None:
+    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+        b.job("every hour")
+        b.clock.advance(HOUR)
+        stop = asyncio.Event()
+        running = asyncio.ensure_future(b.loop.run(stop))
+        await asyncio.wait_for(b.server.hanging.wait(), 20)
+        stop.set()
+        await asyncio.wait_for(running, 20)
+        assert [(one.state, one.reason) for one in b.book.store.history()] == [
+            ("failed", "Hermes was stopped while it ran")
+        ]
+
+
+async def test_the_loop_notices_a_job_that_another_process_makes(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        stop = asyncio.Event()
+        ended: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        b.app.bus.subscribe("schedule.ended", lambda event: ended.put_nowait(dict(event)))
+        running = asyncio.ensure_future(b.loop.run(stop))
+        await asyncio.sleep(0)
+        b.job("every hour")
+        b.clock.advance(HOUR)
+        assert (await asyncio.wait_for(ended.get(), 20))["state"] == "done"
+        stop.set()
+        await asyncio.wait_for(running, 20)
+
+
+async def test_at_most_so_many_jobs_run_side_by_side_and_none_is_lost(tmp_path: Path) -> None:
+    seen: list[int] = []
+    loops: list[ScheduleLoop] = []
+
+    def respond(_: Recorded) -> Served:
+        seen.append(loops[0].running)
+        return Served(text="ok")
+
+    clock = FakeClock(MONDAY)
+    settings = Settings(schedules=Section(timezone="UTC", at_once=2))
+    async with ModelServer(respond=respond) as server:
+        with build(settings, Home(tmp_path / "home"), bus=Bus(), clock=clock) as app:
+            b = Bench(app, clock, server)
+            loops.append(b.loop)
+            for _ in range(6):
+                b.job("every hour", catch_up="skip")
+            clock.advance(HOUR)
+            await b.until_idle()
+            assert [one[0] for one in b.history()] == ["done"] * 6
+            assert max(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"budget": "lots"}, "not an amount"),
+        ({"deliver": "somewhere"}, "no place"),
+        ({"toolsets": ("magic",)}, "no toolset"),
+        ({"timeout": -1.0}, "up to a day"),
+        ({"schedule": "now and then"}, "can't be read"),
+    ],
+)
+async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    async with bench(tmp_path) as b:
+        made: Callable[..., Any] = b.job
+        with pytest.raises(HermesError, match=words):
+            made(**change)
+        assert b.book.store.jobs() == []
