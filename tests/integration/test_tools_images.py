@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.core.pictures import Size, pixel_size
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
@@ -56,16 +57,22 @@ async def test_the_kind_is_told_by_the_content(tmp_path: Path) -> None:
         await view(tmp_path, "text.png")
 
 
+async def test_a_picture_that_is_too_large_is_shown_smaller(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    (tmp_path / "wide.png").write_bytes(png(9000, 3))
+    shown = await view(tmp_path, "wide.png")
+    assert "9000 x 3" in shown.text
+    assert shown.text.endswith("; shown at 8000 x 3]")
+    assert pixel_size(kept(shown)[0]) == Size(8000, 3)
+
+
 async def test_too_large_missing_and_damaged_pictures_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "big.png").open("wb") as file:
         file.write(png(4, 3))
         file.truncate(MAX_BYTES + 70_000_000)
-    with pytest.raises(ToolFailed, match="has 75,000,000 bytes; at most 5,000,000") as failed:
+    with pytest.raises(ToolFailed, match="has 120,000,000 bytes; at most 50,000,000") as failed:
         await view(tmp_path, "big.png")
     assert "smaller copy" in failed.value.hint
-    (tmp_path / "wide.png").write_bytes(png(9000, 1))
-    with pytest.raises(ToolFailed, match="9000 x 1 pixels; at most 8000"):
-        await view(tmp_path, "wide.png")
     (tmp_path / "cut.png").write_bytes(png(4, 3)[:18])
     with pytest.raises(ToolFailed, match="damaged"):
         await view(tmp_path, "cut.png")

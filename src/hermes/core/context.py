@@ -5,7 +5,7 @@ import msgspec
 from hermes.core.budget import IMAGE_TOKENS, estimate_tokens, message_tokens, tool_tokens
 from hermes.core.compaction import MARK
 from hermes.core.history import History
-from hermes.core.prompt import PROJECT_HEAD
+from hermes.core.prompt import PROJECT_HEAD, SKILLS_HEAD
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 
 
@@ -44,8 +44,8 @@ def measure(history: History, window: int, threshold: float = 1.0) -> Context:
     system = prompt.system if prompt else ()
     for place, text in enumerate(system):
         inside = 0 < place < len(system) - 1
-        name = "project notes" if text.startswith(PROJECT_HEAD) else "memory and skills"
-        parts.setdefault(name if inside else "instructions", []).append(estimate_tokens(text))
+        for name, piece in _named(text) if inside else [("instructions", text)]:
+            parts.setdefault(name, []).append(estimate_tokens(piece))
     parts["tools"] = [tool_tokens((tool,)) for tool in (prompt.tools if prompt else ())]
     parts |= {"your words": [], "replies": [], "tool results": []}
     for message in history.messages:
@@ -55,6 +55,14 @@ def measure(history: History, window: int, threshold: float = 1.0) -> Context:
         parts.setdefault(_kind(message), []).append(message_tokens(message) - IMAGE_TOKENS * len(pictures))
     listed = tuple(Part(name, sum(tokens), len(tokens)) for name, tokens in parts.items())
     return Context(listed, _counted(history), window, int(window * threshold))
+
+
+def _named(text: str) -> list[tuple[str, str]]:
+    """What a part between the instructions is, by how it begins."""
+    if text.startswith(PROJECT_HEAD):
+        return [("project notes", text)]
+    memory, head, skills = text.partition(SKILLS_HEAD)
+    return [(name, piece) for name, piece in (("memory", memory), ("skills index", head + skills)) if piece.strip()]
 
 
 def _kind(message: Message) -> str:

@@ -35,6 +35,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
 PROJECT_HEAD = "Notes from the project's files, for working in it; the person's own words come first."
+SKILLS_HEAD = "Skills: how to do certain things well."
 MAX_PROJECT_CHARACTERS = 8_000
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
+from hermes.core.shrink import Limits
 from hermes.providers import failures
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import Endpoint
@@ -94,7 +95,9 @@ class Adapter:
 
     async def _body(self, endpoint: Endpoint, request: ModelRequest) -> bytes:
         settled = self._prefixes.find(endpoint, request)
-        pictures = await load_pictures(request.messages[len(settled.messages) :])
+        limits = Limits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
+        seen = request.messages[len(settled.messages) :] if endpoint.facts.images else ()
+        pictures = await load_pictures(seen, limits)
         body, settled = build_body(self._codec, endpoint, request, pictures, settled)
         self._prefixes.keep(request, settled)
         return body

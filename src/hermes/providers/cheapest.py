@@ -8,7 +8,7 @@ import math
 import msgspec
 
 from hermes.providers.catalogue import ModelFacts
-from hermes.providers.quirks import family_of
+from hermes.providers.quirks import GENERIC, family_of
 from hermes.providers.routes import Route, route_facts
 
 _READ_PER_WRITTEN = 8  # tokens: work on the side reads much and writes little
@@ -29,7 +29,8 @@ def cheapest(main: Route, need: Need) -> Route | None:
     """The provider's cheapest known model that fits; None when that is the one that answers, or there is none."""
     if main.embedded:
         return None
-    own_house = family_of(main.base_url).family == main.quirks.family  # not somebody else's who speaks like it
+    # the provider itself, not somebody else who speaks like it
+    own_house = main.quirks is not GENERIC and family_of(main.base_url).family == main.quirks.family
     names = (*main.custom, *(main.quirks.small_models if own_house else ()))
     routes = [msgspec.structs.replace(main, model=name) for name in names if name != main.model]
     best = min((route for route in routes if need.fits(route_facts(route))), key=_price, default=None)

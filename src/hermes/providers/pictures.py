@@ -1,16 +1,21 @@
-"""Pictures for a request: files become base64, addresses stay addresses."""
+"""Pictures for a request: files become base64, made smaller where they must be; addresses stay addresses."""
 
 import asyncio
 import binascii
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from hermes.core.pictures import media_type
+from hermes.core.shrink import Limits, NotShrunk, fits, shrunk
 from hermes.schema.messages import AssistantMessage, Image, Message
 
-MAX_BYTES = 20 * 1024 * 1024  # of one picture; providers take less
+log = logging.getLogger("hermes.providers")
+
+MAX_BYTES = 50 * 1024 * 1024  # of a file that is read; what a provider takes is less
 
 
 class Picture(Struct, frozen=True):
@@ -30,15 +35,18 @@ class Picture(Struct, frozen=True):
 Pictures: TypeAlias = Mapping[str, Picture]
 
 
-async def load_pictures(messages: Sequence[Message]) -> Pictures:
-    """Every picture of `messages` by its source. A file that can't be read is told to the model in words."""
+async def load_pictures(messages: Sequence[Message], limits: Limits) -> Pictures:
+    """Every picture of `messages` by its source, made smaller where it is too large for the provider.
+
+    One that can't be read or made smaller is told to the model in words.
+    """
     found = [image for message in messages if not isinstance(message, AssistantMessage) for image in message.images]
     if not found:
         return {}
-    return await asyncio.to_thread(lambda: {image.source: _load(image) for image in found})
+    return await asyncio.to_thread(lambda: {image.source: _load(image, limits) for image in found})
 
 
-def _load(image: Image) -> Picture:
+def _load(image: Image, limits: Limits) -> Picture:
     if image.source.startswith(("https://", "http://")):
         return Picture(image.media_type, address=image.source)
     path = Path(image.source)
@@ -49,7 +57,15 @@ def _load(image: Image) -> Picture:
         return Picture(image.media_type, problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}")
     if len(content) > MAX_BYTES:
         return Picture(image.media_type, problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB")
-    return Picture(image.media_type, data=binascii.b2a_base64(content, newline=False).decode("ascii"))
+    kind = image.media_type
+    if not fits(content, limits):
+        try:
+            content = shrunk(content, limits)
+        except NotShrunk as error:
+            log.warning("%s is not sent: %s", path.name, error)
+            return Picture(kind, problem=f"{path.name}: {error.message} {error.hint}".rstrip())
+        kind = media_type(content[:16])
+    return Picture(kind, data=binascii.b2a_base64(content, newline=False).decode("ascii"))
 
 
 def split_pictures(images: Sequence[Image], pictures: Pictures, *, seen: bool) -> tuple[list[Picture], str]:

@@ -9,19 +9,21 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from hermes.core.pictures import Size, media_type, pixel_size
 from hermes.core.ports import ToolContext
+from hermes.core.shrink import Limits, NotShrunk, fits, shrunk
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 from hermes.tools.content import unreadable
-from hermes.tools.pictures import Size, media_type, pixel_size
 from hermes.tools.reading import open_regular
 from hermes.tools.tool import judged, tool
 
-MAX_BYTES = 5_000_000
-"""The largest picture that every provider takes."""
-MAX_PIXELS = 8_000
-"""The longest side that every provider takes."""
+MAX_BYTES = 50_000_000
+"""The largest picture that is read."""
+KEPT = Limits(3_700_000, 8_000)
+"""The largest picture that is kept, which every provider takes; larger ones are made smaller."""
+_SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
 _ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
@@ -47,8 +49,12 @@ class Pictures:
         if not kind:
             raise ToolFailed(f"{path} is no picture that can be shown.", hint="PNG, JPEG, GIF and WebP can.")
         size = _checked(path, data, max(length, len(data)))
-        image = Image(source=str(self._kept(data, kind)), media_type=kind)
         what = f"{kind.removeprefix('image/')}, {size.width} x {size.height}, {len(data):,} bytes"
+        if not fits(data, KEPT):
+            data = _smaller(path, data)
+            kind, small = media_type(data[:16]), pixel_size(data) or size
+            what += f"; shown at {small.width} x {small.height}"
+        image = Image(source=str(self._kept(data, kind)), media_type=kind)
         return ToolResult(text=f"[{path}: {what}]", images=(image,))
 
     def _kept(self, data: bytes, kind: str) -> Path:
@@ -71,13 +77,16 @@ class Pictures:
 
 
 def _checked(path: str, data: bytes, length: int) -> Size:
-    shrink = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
     if length > MAX_BYTES:
-        raise ToolFailed(f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.", hint=shrink)
+        raise ToolFailed(f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.", hint=_SHRINK)
     size = pixel_size(data)
     if size is None:
         raise ToolFailed(f"{path} is damaged: its size in pixels can't be read.")
-    if max(size.width, size.height) > MAX_PIXELS:
-        what = f"{path} has {size.width} x {size.height} pixels; at most {MAX_PIXELS} a side can be shown."
-        raise ToolFailed(what, hint=shrink)
     return size
+
+
+def _smaller(path: str, data: bytes) -> bytes:
+    try:
+        return shrunk(data, KEPT)
+    except NotShrunk as error:
+        raise ToolFailed(f"{path}: {error.message}", hint=error.hint or _SHRINK) from error

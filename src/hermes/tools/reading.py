@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 import msgspec
 
+from hermes.core.pictures import media_type
 from hermes.errors import ToolFailed
 from hermes.tools.output import is_binary
-from hermes.tools.pictures import media_type
 from hermes.tools.seen import Stamp, digest_of
 
 MAX_LINES = 2000
