@@ -34,6 +34,12 @@ class Tree {
   endScope() {
     if (this.stack.length > 1) this.stack.pop();
   }
+  openNode(scope) {
+    this.startScope(scope);
+  }
+  closeNode() {
+    this.endScope();
+  }
   __addSublanguage(other) {
     this.top.children.push(...other.root.children);
   }
@@ -96,5 +102,6 @@ export function Highlighted({ text, language }) {
     };
   }, [name]);
   if (!core || !name || !core.getLanguage(name) || text.length > LONGEST) return text;
-  return nodes(core.highlight(text, { language: name, ignoreIllegals: true })._emitter.root.children);
+  const found = core.highlight(text, { language: name, ignoreIllegals: true });
+  return found.errorRaised ? text : nodes(found._emitter.root.children); // half a text would be worse than a plain one
 }
