@@ -1,0 +1,56 @@
+// One event of the bus: as a row of the stream, and whole.
+import { Button, Empty } from "../../app/parts/basics.js";
+import { Code } from "../../app/parts/code.js";
+import { absolute } from "../../app/parts/format.js";
+import { pathTo } from "../../app/router.js";
+import { html } from "../../app/ui.js";
+
+const ENVELOPE = new Set(["type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq"]);
+const TELLING = ["text", "summary", "message", "title", "preview", "command", "reason", "detail", "name", "answer"];
+const COLOURS = { agent: "accent", session: "blue", tui: "green", gateway: "orange", schedule: "purple", bus: "bad", gap: "bad" };
+
+/** What most tells an event from others of its topic. Found once for each. */
+function previewOf(kept) {
+  if (kept.preview === undefined) {
+    const { event } = kept;
+    const name = typeof event.name === "string" && event.name ? `${event.name}  ` : "";
+    const telling = TELLING.find((field) => field !== "name" && typeof event[field] === "string" && event[field]);
+    kept.preview = (name + (telling ? event[telling] : rest(event))).slice(0, 240);
+  }
+  return kept.preview;
+}
+
+function rest(event) {
+  const said = Object.entries(event).filter(([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "");
+  return said.map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`).join("  ");
+}
+
+/** Everything in it as one text, for searching. Made once for each. */
+export function textOf(kept) {
+  kept.text ??= JSON.stringify(kept.event).toLowerCase();
+  return kept.text;
+}
+
+export function EventRow({ kept, current, onPick }) {
+  const { event } = kept;
+  const when = new Date((event.ts ?? 0) * 1000);
+  const time = event.ts ? `${when.toTimeString().slice(0, 8)}.${String(when.getMilliseconds()).padStart(3, "0")}` : "";
+  const durable = event.seq !== undefined;
+  return html`<button type="button" class="event-row" tabindex="-1" aria-current=${current ? "true" : undefined} onClick=${onPick} title=${durable ? "A row of the log" : "Only announced, not kept"}>
+    <time>${time}</time><span class="event-topic" style=${{ color: `var(--${COLOURS[event.src ?? event.type] ?? "text"})` }}>${durable ? html`<b>${event.type}</b>` : event.type}</span>
+    <span class="event-session">${event.session_id?.slice(-6) ?? ""}</span><span class="event-preview">${previewOf(kept)}</span>
+  </button>`;
+}
+
+export function EventDetails({ kept, onClose }) {
+  if (!kept) return html`<${Empty} icon="live" title="No event chosen">Choose one in the stream, with a click or with J and K.<//>`;
+  const { event } = kept;
+  return html`<div class="event-details">
+    <div class="row"><h2 class="event-name">${event.type}</h2><span class="spring" /><${Button} kind="quiet" icon="close" label="Close the details" onClick=${onClose} /></div>
+    <dl class="facts"><dt>When</dt><dd>${event.ts ? absolute(event.ts) : "unknown"}</dd><dt>From</dt><dd>${event.src ?? ""}</dd>
+      <dt>Kept</dt><dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no, only announced"}</dd>
+      ${event.session_id && html`<dt>Session</dt><dd><a href=${`#${pathTo("sessions", event.session_id)}${event.seq === undefined ? "" : `?at=${event.seq}`}`}>${event.session_id}</a></dd>`}
+    </dl>
+    <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />
+  </div>`;
+}

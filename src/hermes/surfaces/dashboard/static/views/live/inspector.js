@@ -1,0 +1,56 @@
+// Listens to the bus for the inspector. Events are taken at once and drawn once per frame, however many come.
+import { BusFeed } from "../../app/feed.js";
+import { useEffect, useRef, useState } from "../../app/ui.js";
+import { matcher } from "./pattern.js";
+import { Counters, Ring } from "./ring.js";
+
+/** {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. */
+export function useInspector(patterns) {
+  const held = useRef(null);
+  held.current ??= { ring: new Ring(), counters: new Counters() };
+  const [version, setVersion] = useState(0);
+  const [state, setState] = useState("connecting");
+  const wanted = patterns.join(" ");
+  useEffect(() => {
+    let frame = 0;
+    const draw = () => {
+      frame = 0;
+      setVersion((was) => was + 1);
+    };
+    const fits = matcher(patterns);
+    const take = (events) => {
+      const { ring, counters } = held.current;
+      const now = Date.now();
+      for (const event of events) {
+        if (event.type === "feed.hello") continue;
+        if (event.type === "gap") ring.missed += event.dropped ?? 0;
+        else if (!fits(event.type)) continue;
+        ring.push(event);
+        counters.add(event.type, now);
+      }
+      frame ||= requestAnimationFrame(draw);
+    };
+    // Of several patterns that overlap the server would send an event twice; so it sends all, and they are sifted here.
+    const feed = new BusFeed(patterns.length === 1 ? patterns[0] : "**", { onEvents: take, onState: setState });
+    return () => {
+      cancelAnimationFrame(frame);
+      feed.close();
+    };
+  }, [wanted]);
+  const clear = () => {
+    held.current.ring.clear();
+    held.current.counters = new Counters();
+    setVersion((was) => was + 1);
+  };
+  return { ...held.current, state, version, clear };
+}
+
+/** A number that grows every second while the page is seen, for rates that fall when nothing comes. */
+export function useSeconds(step = 1000) {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || setCount((was) => was + 1), step);
+    return () => clearInterval(timer);
+  }, [step]);
+  return count;
+}

@@ -1,0 +1,38 @@
+// Patterns over topics as the bus has them: `*` is exactly one segment, `**` zero or more, anywhere.
+
+/** Several patterns with blanks or commas between them: [patterns, what is wrong]. */
+export function parsePatterns(text) {
+  const patterns = text.split(/[\s,]+/).filter(Boolean);
+  const bad = patterns.find((pattern) => pattern.split(".").some((part) => part === "" || (part.includes("*") && !/^\*\*?$/.test(part))));
+  if (bad) return [[], `${bad} is no pattern: a star stands for a whole word between dots.`];
+  return [patterns.length ? patterns : ["**"], ""];
+}
+
+/** A test for topics. Answers are remembered, as the same few topics come again and again. */
+export function matcher(patterns) {
+  const wanted = patterns.map((pattern) => pattern.split("."));
+  const known = new Map();
+  return (topic) => {
+    let found = known.get(topic);
+    if (found === undefined) {
+      const parts = topic.split(".");
+      found = wanted.some((pattern) => fits(pattern, parts));
+      if (known.size < 10_000) known.set(topic, found);
+    }
+    return found;
+  };
+}
+
+function fits(pattern, parts) {
+  // Which prefixes of the topic the pattern so far can end at: no backtracking, however many stars there are.
+  let ends = new Set([0]);
+  for (const part of pattern) {
+    const next = new Set();
+    for (const end of ends) {
+      if (part === "**") for (let to = end; to <= parts.length; to++) next.add(to);
+      else if (end < parts.length && (part === "*" || part === parts[end])) next.add(end + 1);
+    }
+    ends = next;
+  }
+  return ends.has(parts.length);
+}

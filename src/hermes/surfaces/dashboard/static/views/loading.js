@@ -1,0 +1,37 @@
+// Loading what a view shows: the value, what went wrong, and doing it again without losing what is on the screen.
+import { html, useCallback, useEffect, useRef, useState } from "../app/ui.js";
+import { Loading, Problem } from "../app/parts/basics.js";
+
+/** What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken. */
+export function useLoaded(load, inputs) {
+  const [state, setState] = useState({ value: undefined, error: null, busy: true });
+  const round = useRef(0);
+  const again = useCallback(async () => {
+    const mine = ++round.current;
+    setState((was) => ({ ...was, busy: true }));
+    try {
+      const value = await load();
+      if (mine === round.current) setState({ value, error: null, busy: false });
+    } catch (error) {
+      if (mine === round.current) setState((was) => ({ ...was, error, busy: false }));
+    }
+  }, inputs);
+  const put = useCallback((value) => {
+    round.current += 1;
+    setState({ value, error: null, busy: false });
+  }, []);
+  useEffect(() => {
+    again();
+    return () => {
+      round.current += 1;
+    };
+  }, [again]);
+  return { ...state, again, put };
+}
+
+/** The children, given the value once it is there; before that a placeholder, or what went wrong. */
+export function Loaded({ of: { value, error, again }, children }) {
+  const problem = error && html`<${Problem} error=${error} retry=${again} />`;
+  if (value === undefined) return problem || html`<${Loading} />`;
+  return html`${problem}${children(value)}`;
+}

@@ -1,0 +1,48 @@
+// A long list of which only the visible rows are drawn. All rows have the same height.
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../app/ui.js";
+
+const SPARE = 8; // rows drawn beyond either edge
+
+/**
+ * `row(item, index)` draws one. `stick` keeps the end in sight until the user scrolls away. `shifted` says how many rows
+ * were let go at the front so far, so that what is being read stays where it is. `reveal` is the index to bring into sight,
+ * once for each `mark`.
+ */
+export function Rows({ items, row, height, stick = false, shifted = 0, reveal = -1, mark = reveal, label, class: more = "", ...rest }) {
+  const box = useRef();
+  const [view, setView] = useState({ top: 0, room: 600 });
+  const atEnd = useRef(true);
+  const gone = useRef(shifted);
+  const look = () => {
+    const { scrollTop, clientHeight, scrollHeight } = box.current;
+    atEnd.current = scrollHeight - scrollTop - clientHeight < height;
+    setView((was) => (was.top === scrollTop && was.room === clientHeight ? was : { top: scrollTop, room: clientHeight }));
+  };
+  useEffect(() => {
+    const watcher = new ResizeObserver(look);
+    watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const lost = shifted - gone.current;
+    gone.current = shifted;
+    if (stick && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+    else if (lost > 0) box.current.scrollTop = Math.max(0, box.current.scrollTop - lost * height);
+  }, [items.length, shifted, stick, items]);
+  useLayoutEffect(() => {
+    if (reveal < 0) return;
+    const { scrollTop, clientHeight } = box.current;
+    const top = reveal * height;
+    if (top < scrollTop || top + height > scrollTop + clientHeight) box.current.scrollTop = top - (clientHeight - height) / 2;
+    look();
+  }, [mark]);
+  const first = Math.max(0, Math.floor(view.top / height) - SPARE);
+  const last = Math.min(items.length, Math.ceil((view.top + view.room) / height) + SPARE);
+  return html`<div ref=${box} class=${`rows ${more}`} onScroll=${look} tabindex="0" aria-label=${label} ...${rest}>
+    <div class="rows-all" style=${{ height: `${items.length * height}px` }}>
+      <div class="rows-shown" style=${{ transform: `translateY(${first * height}px)` }}>
+        ${items.slice(first, last).map((item, index) => row(item, first + index))}
+      </div>
+    </div>
+  </div>`;
+}

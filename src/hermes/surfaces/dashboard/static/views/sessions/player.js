@@ -1,0 +1,35 @@
+// The place in a timeline, and moving it: by hand, by itself while it plays, along with a session that still runs.
+import { useEffect, useRef, useState } from "../../app/ui.js";
+
+const SHORTEST = 60; // milliseconds that a step is shown
+const LONGEST = 1500;
+
+/** `seq` is the row to begin at; without one it begins at the end. `moved` says whether the user has moved it. */
+export function usePlayer(steps, { ready, seq }) {
+  const [place, setPlace] = useState({ seq: seq || null, moved: false, playing: false });
+  const [speed, setSpeed] = useState(4);
+  const last = steps.length - 1;
+  // A place is a row, not a number: it stays when kinds are hidden or rows are added.
+  const found = place.seq === null ? last : steps.findLastIndex((step) => step.seq <= place.seq);
+  const at = Math.max(found, 0);
+  const current = useRef();
+  current.current = { steps, at, last };
+
+  const go = (index) => {
+    const { steps: all, last: end } = current.current;
+    const target = Math.min(Math.max(index, 0), end);
+    // At the end, the place moves on with what is added.
+    setPlace((was) => ({ ...was, seq: target === end ? null : all[target]?.seq ?? null, moved: true, playing: was.playing && target < end }));
+  };
+  const toggle = () => {
+    const { steps: all, at: here, last: end } = current.current;
+    setPlace((was) => ({ seq: !was.playing && here === end ? all[0]?.seq : all[here]?.seq, moved: true, playing: !was.playing && end > 0 }));
+  };
+  useEffect(() => {
+    if (!place.playing || !ready) return undefined;
+    const gap = ((steps[at + 1]?.ts ?? 0) - (steps[at]?.ts ?? 0)) * 1000;
+    const timer = setTimeout(() => go(at + 1), Math.min(Math.max(gap / speed, SHORTEST), LONGEST));
+    return () => clearTimeout(timer);
+  }, [place.playing, at, speed, ready, steps.length]);
+  return { at, go, toggle, playing: place.playing, moved: place.moved, speed, setSpeed };
+}

@@ -1,0 +1,90 @@
+// The sessions that are known to the page: loaded page by page, kept fresh by what happens, narrowed by filters.
+import { api } from "../../app/api.js";
+import { useEffect, useMemo, useRef, useState, useStore } from "../../app/ui.js";
+import { changes, waiting } from "../../app/waiting.js";
+
+const PAGE = 100;
+const ENOUGH = 50; // matching sessions that are looked for before the user asks for more
+const SETTLE = 400; // milliseconds in which changes are gathered
+const DAY = 86_400;
+
+export const COSTS = [["", "Any cost"], ["0.01", "over $0.01"], ["0.1", "over $0.10"], ["1", "over $1"], ["10", "over $10"]];
+export const DATES = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["365", "Last year"]];
+export const STATES = [["", "Any state"], ["running", "At work"], ["waiting", "Waiting for you"]];
+
+/** Whether a session passes the filters. `now` holds who is at work and who waits. */
+export function passes(session, filters, now) {
+  if (filters.surface && session.surface !== filters.surface) return false;
+  if (filters.cost && session.cost_usd <= Number(filters.cost)) return false;
+  if (filters.date && session.updated < Date.now() / 1000 - Number(filters.date) * DAY) return false;
+  if (filters.state === "running" && !now.running.has(session.id)) return false;
+  if (filters.state === "waiting" && !now.waiting.has(session.id)) return false;
+  return true;
+}
+
+/** Everything the list shows: {sessions, matching, more, busy, error, now, loadMore, refresh, replace, drop}. */
+export function useShelf(filters) {
+  const [shelf, setShelf] = useState({ sessions: [], more: true, busy: false, error: null, wanted: ENOUGH });
+  const [running, setRunning] = useState(() => new Set());
+  const open = useStore(waiting);
+  const now = useMemo(() => ({ running, waiting: new Set(open.flatMap((one) => [one.session_id, one.root_session_id])) }), [running, open]);
+  const latest = useRef(shelf);
+  latest.current = shelf;
+  const change = (more) => setShelf((was) => ({ ...was, ...more }));
+
+  const loadPage = async (before) => {
+    change({ busy: true });
+    try {
+      const page = await api.get("/api/sessions", { limit: PAGE, before });
+      setShelf((was) => ({ ...was, sessions: merged(page.sessions, was.sessions), more: before ? page.more : was.more && page.more, busy: false, error: null }));
+    } catch (error) {
+      change({ busy: false, error });
+    }
+  };
+  const refresh = async () => {
+    loadPage();
+    const status = await api.get("/api/status").catch(() => null); // the list says what is wrong
+    if (status) setRunning(new Set(status.running));
+  };
+  useFresh(refresh);
+
+  const matching = useMemo(() => shelf.sessions.filter((one) => passes(one, filters, now)), [shelf.sessions, filters, now]);
+  useEffect(() => {
+    if (shelf.more && !shelf.busy && !shelf.error && shelf.sessions.length && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1).updated);
+  }, [matching.length, shelf]);
+  useEffect(() => change({ wanted: ENOUGH }), [filters]);
+
+  return {
+    ...shelf, matching, now, refresh,
+    shown: matching.slice(0, shelf.wanted),
+    hasMore: matching.length > shelf.wanted || shelf.more,
+    loadMore: () => change({ wanted: shelf.wanted + ENOUGH }),
+    replace: (session) => change({ sessions: latest.current.sessions.map((one) => (one.id === session.id ? session : one)) }),
+    drop: (session) => change({ sessions: latest.current.sessions.filter((one) => one.id !== session.id) }),
+  };
+}
+
+/** Calls `refresh` now, and soon after something happened to a session. */
+function useFresh(refresh) {
+  const current = useRef(refresh);
+  current.current = refresh;
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => current.current(), SETTLE);
+    };
+    current.current();
+    const unwatch = changes.watch(soon);
+    return () => {
+      clearTimeout(timer);
+      unwatch();
+    };
+  }, []);
+}
+
+/** Both lists as one, the most recently used first; the fresh one counts. */
+function merged(fresh, old) {
+  const all = new Map([...old, ...fresh].map((session) => [session.id, session]));
+  return [...all.values()].sort((a, b) => b.updated - a.updated || (a.id < b.id ? 1 : -1));
+}

@@ -1,0 +1,129 @@
+// A session's rows as a story: what each one is, in words, and what had been spent by then.
+
+/** Lanes of the strip, from the top. */
+export const LANES = ["Said", "Done", "Asked", "Notes"];
+
+/** Kinds of steps: what a person calls them, and their lane. */
+export const KINDS = {
+  user: { label: "You", lane: 0 },
+  reply: { label: "Hermes", lane: 0 },
+  tool: { label: "Tool", lane: 1 },
+  ask: { label: "Approval", lane: 2 },
+  room: { label: "Context", lane: 3 },
+  learn: { label: "Learning", lane: 3 },
+  note: { label: "Note", lane: 3 },
+  fault: { label: "Trouble", lane: 3 },
+};
+
+const ENDS = {
+  done: "The turn is done",
+  interrupted: "The turn was stopped",
+  failed: "The turn failed",
+  crashed: "The turn was cut off by a crash",
+  refused: "The model refused",
+  budget: "A spending cap ended the turn",
+};
+const ANSWERS = { once: "Allowed once", session: "Allowed for this session", always: "Allowed always", deny: "Denied" };
+
+/** How each type of row is told: [kind, title, text]. */
+const TOLD = {
+  "session.created": (e) => ["note", "The session began", [e.surface && `in ${e.surface}`, e.cwd].filter(Boolean).join(" · ")],
+  "session.titled": (e) => ["note", e.title ? `Named “${e.title}”` : "The name was removed", `by ${e.by}`],
+  "session.prompted": (e) => ["note", "The instructions were fixed", `${e.tools?.length ?? 0} tools`],
+  "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
+  "session.recovered": (e) => ["fault", "Recovered from a damaged file", `${e.kept} rows kept, ${e.lost} lost`],
+  "session.compacted": (e) => ["room", "The conversation was summarised", `about ${count(e.before)} → ${count(e.after)} tokens`],
+  "session.trimmed": (e) => ["room", "Old results became pointers", `${count(e.freed)} characters freed`],
+  "session.compaction_failed": (e) => ["fault", "Room could not be made", e.detail],
+  "session.undone": (e) => ["note", `${plural(e.turns?.length || 1, "turn")} taken back`, `${plural(e.restored ?? 0, "file")} restored`],
+  "session.redone": () => ["note", "Brought back what was undone", ""],
+  "agent.message.user": (e) => [
+    "user",
+    e.origin === "hermes" ? "A nudge by Hermes" : e.delivery === "steer" ? "You, while it worked" : "You",
+    e.text,
+  ],
+  "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
+  "agent.turn.started": () => ["note", "A turn began", ""],
+  "agent.turn.steered": () => ["note", "Your words reached the running turn", ""],
+  "agent.turn.ended": (e) => [e.reason === "done" ? "note" : "fault", ENDS[e.reason] ?? `The turn ended: ${e.reason}`, e.detail],
+  "agent.tool.started": (e) => ["tool", `${e.name} began`, preview(e.arguments)],
+  "agent.tool.finished": (e) => [e.ok === false ? "fault" : "tool", `${e.name} ${e.ok === false ? "failed" : "ended"}`, e.text],
+  "agent.approval.requested": (e) => ["ask", "May it?", e.summary],
+  "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
+  "agent.question.asked": (e) => ["ask", "A question", e.text],
+  "agent.question.answered": (e) => ["ask", e.text == null ? "Nobody answered" : "Answered", e.text ?? ""],
+  "agent.interrupt.requested": (e) => ["user", "Stop was asked for", e.by && `by ${e.by}`],
+  "agent.model.retried": (e) => ["fault", "The model is asked again", e.detail || e.reason],
+  "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
+  "agent.auxiliary.called": (e) => ["note", `On the side: ${e.task}`, e.failure || e.model],
+  "agent.learning.changed": (e) => ["learn", "Learned", e.title],
+  "agent.learning.proposed": (e) => ["learn", "Proposed a change", e.title],
+  "agent.learning.reviewed": (e) => ["learn", "Looked back", e.failure || e.summary],
+};
+
+/** Builds the steps row by row, so that a session that still runs only adds to what is there. */
+export class Story {
+  steps = [];
+  turns = []; // {id, from, to, reason}
+  cost = 0;
+  tokens = 0;
+  unpriced = 0;
+  #calls = new Map();
+
+  /** Adds a durable row. */
+  add(event) {
+    const [kind, title, text] = (TOLD[event.type] ?? told)(event);
+    const usage = event.type === "agent.turn.ended" ? null : event.usage; // a turn's is the sum of what was counted
+    this.cost += usage?.cost_usd ?? 0;
+    this.tokens += (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
+    if (usage && usage.cost_usd == null) this.unpriced += 1;
+    const step = {
+      index: this.steps.length, seq: event.seq, ts: event.ts, kind, title, text: text || "", event, usage,
+      turn: this.turns.length, cost: this.cost, tokens: this.tokens, from: null,
+    };
+    this.#bounds(event, step);
+    this.steps.push(step);
+  }
+
+  /** The index of the last step up to that row. */
+  at(seq) {
+    const found = this.steps.findLastIndex((step) => step.seq <= seq);
+    return Math.max(found, 0);
+  }
+
+  #bounds(event, step) {
+    if (event.type === "agent.turn.started") {
+      this.turns.push({ id: event.turn_id, from: step.index, to: null, reason: "" });
+      step.turn = this.turns.length;
+    } else if (event.type === "agent.turn.ended") {
+      const turn = this.turns.findLast((one) => one.id === event.turn_id);
+      if (turn) Object.assign(turn, { to: step.index, reason: event.reason });
+    } else if (event.type === "agent.tool.started") {
+      this.#calls.set(event.call_id, step);
+    } else if (event.type === "agent.tool.finished") {
+      step.from = this.#calls.get(event.call_id) ?? null;
+    }
+  }
+}
+
+function told(event) {
+  return ["note", event.type, ""];
+}
+
+function asks(calls) {
+  return calls?.length ? `asks for ${calls.map((call) => call.name).join(", ")}` : "";
+}
+
+/** The one argument that says most, else all of them. */
+export function preview(text) {
+  try {
+    const given = JSON.parse(text);
+    const known = ["command", "path", "query", "url", "task", "code", "name"].find((name) => typeof given[name] === "string");
+    return known ? given[known] : text === "{}" ? "" : text;
+  } catch {
+    return text;
+  }
+}
+
+const count = (number) => (number ?? 0).toLocaleString("en");
+const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,65 @@
+// The strip: every step as a mark in its lane, turns as bands behind them, what was spent as a curve below.
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import { KINDS, LANES } from "./story.js";
+
+const LANE = 16; // units of height
+const CURVE = 26;
+const LEAST = 3; // pixels that a mark is wide
+
+/** One path for each kind, so that ten thousand marks are eight nodes. */
+export function Strip({ steps, story, at, onMove }) {
+  const box = useRef();
+  const [width, setWidth] = useState(800);
+  useLayoutEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => setWidth(Math.max(entry.contentRect.width, 100)));
+    watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, []);
+  const unit = width / steps.length;
+  const marks = useMemo(() => marksOf(steps, unit), [steps, unit]);
+  const curve = useMemo(() => curveOf(steps, unit), [steps, unit]);
+  const bands = useMemo(() => bandsOf(steps, story.turns, unit), [steps, story, unit]);
+  const height = LANES.length * LANE;
+  const move = (event) => {
+    if (event.buttons !== 1 && event.type !== "pointerdown") return;
+    if (event.type === "pointerdown") box.current.setPointerCapture(event.pointerId);
+    const { left } = box.current.getBoundingClientRect();
+    onMove(Math.floor((event.clientX - left) / unit));
+  };
+  return html`<div class="strip">
+    <div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}<span class="lane-cost">Spent</span></div>
+    <svg ref=${box} class="strip-marks" aria-hidden="true" viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE} onPointerDown=${move} onPointerMove=${move}>
+      ${bands.map((band) => html`<rect key=${band.x} class=${`band end-${band.reason || "open"}`} x=${band.x} y="0" width=${band.width} height=${height} rx="3" />`)}
+      ${Object.entries(marks).map(([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`)}
+      <path class="curve" d=${curve} />
+      <rect class="cursor" x=${at * unit + unit / 2 - 1} y="0" width="2" height=${height + CURVE} />
+    </svg>
+  </div>`;
+}
+
+function marksOf(steps, unit) {
+  const paths = {};
+  const wide = Math.max(LEAST, Math.min(unit - 1, 14));
+  steps.forEach((step, index) => {
+    const y = KINDS[step.kind].lane * LANE + 3;
+    const x = (index * unit + (unit - wide) / 2).toFixed(1);
+    (paths[step.kind] ??= []).push(`M${x} ${y}h${wide.toFixed(1)}v${LANE - 6}h-${wide.toFixed(1)}z`);
+  });
+  return Object.fromEntries(Object.entries(paths).map(([kind, parts]) => [kind, parts.join("")]));
+}
+
+function curveOf(steps, unit) {
+  const by = steps.at(-1)?.cost > 0 ? "cost" : "tokens";
+  const most = steps.at(-1)?.[by] || 1;
+  const base = LANES.length * LANE + CURVE;
+  const points = steps.map((step, index) => `V${(base - (step[by] / most) * (CURVE - 4)).toFixed(1)}H${((index + 1) * unit).toFixed(1)}`);
+  return `M0 ${base}${points.join("")}V${base}z`;
+}
+
+function bandsOf(steps, turns, unit) {
+  return turns.map((turn) => {
+    const from = steps.findIndex((step) => step.index >= turn.from);
+    const to = turn.to === null ? steps.length - 1 : steps.findLastIndex((step) => step.index <= turn.to);
+    return { x: from * unit, width: from < 0 ? 0 : Math.max((to - from + 1) * unit, 0), reason: turn.reason };
+  }).filter((band) => band.width > 0);
+}
