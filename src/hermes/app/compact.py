@@ -9,6 +9,7 @@ from hermes.app.journal import SessionJournal, read_history
 from hermes.core.budget import message_tokens
 from hermes.core.compaction import Cut, NotCompacted, choose_cut, compact
 from hermes.core.context import Context, measure
+from hermes.core.outlook import Outlook, outlook
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import Message
 
@@ -51,3 +52,10 @@ async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompa
 def context_of(app: App, session: str, window: int) -> Context:
     """What the session's next request would hold."""
     return measure(read_history(app.store, session), window, app.settings.compression.threshold)
+
+
+def outlook_of(app: App, session: str) -> Outlook:
+    """What making room in the session would do now."""
+    settings = app.settings.compression
+    messages = read_history(app.store, session).messages
+    return outlook(messages, first=settings.protect_first_n, last=settings.protect_last_n)

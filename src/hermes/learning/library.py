@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.core.ports import Clock
+from hermes.core.prompt import SKILLS_HEAD
 from hermes.errors import SettingsError
 from hermes.learning.change import Applied, FileChange, LearningError, Provenance, SkillChange, text_diff
 from hermes.learning.folders import make_private
@@ -68,9 +69,7 @@ class Library:
         lines = [f"- {skill.name}: {_short(skill.description)}" for skill in offered[:_INDEXED]]
         more = len(offered) - _INDEXED
         lines += [f"({more} more: see skills_list)"] if more > 0 else []
-        head = (
-            "Skills: how to do certain things well. Before such a task, read its skill with skill_view and follow it."
-        )
+        head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."
         return "\n".join([head, *lines])
 
     def listing(self) -> str:

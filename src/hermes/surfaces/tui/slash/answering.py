@@ -3,12 +3,15 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from hermes.app.compact import outlook_of
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.model_names import checked_name
 from hermes.surfaces.terminal.opening import choose_model
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.style import columns as aligned
-from hermes.surfaces.terminal.text import count, cut, money, one_line, table
+from hermes.surfaces.terminal.text import count, cut, money, one_line
+from hermes.surfaces.tui.rows import painted
+from hermes.surfaces.tui.window import window_rows
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -79,10 +82,10 @@ def _servers(chat: "Chat") -> str:
 async def context(chat: "Chat", _: str) -> None:
     """Tells what fills the window."""
     now = await asyncio.to_thread(chat.agent.context, chat.session)
-    chat.view.say(f"{now.used:,} of {now.window:,} tokens, {now.share:.0%}" + ("" if now.counted else ", estimated"))
-    rows = [(part.name, f"{part.tokens:,}", f"{part.count:,}") for part in now.parts if part.count]
-    for line in table([("", "TOKENS ABOUT", "COUNT"), *rows], right=(1, 2)):
-        chat.screen.line(cut(line, chat.screen.columns - 1))
+    ahead = await asyncio.to_thread(outlook_of, chat.app, chat.session)
+    ascii_only = chat.screen.marks.bar == "|"
+    for row in window_rows(now, ahead, chat.screen.columns - 1, ascii_only=ascii_only):
+        chat.screen.line(painted(row, enabled=chat.screen.style.enabled))
 
 
 async def compress(chat: "Chat", _: str) -> None:
