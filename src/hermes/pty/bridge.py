@@ -20,7 +20,10 @@ try:
 except ImportError:  # a platform without terminals of this kind
     fcntl = termios = None
 
-CHUNK = 64 * 1024  # the most that one read returns
+CHUNK = 64 * 1024  # the most that one read returns, unless it is told otherwise
+_PIECE = 4096  # bytes that the kernel hands out at most
+_FLOW = _PIECE // 2  # bytes that mean: more will follow at once
+_NEXT = 1  # milliseconds for the kernel to have the next ones
 _WIDEST = 0xFFFF
 _UTF8_INPUT = 0o40000  # IUTF8: erasing takes back a whole character; Linux and macOS agree on the number
 
@@ -40,7 +43,8 @@ class PtyBridge:
         self._master = master
         self._child = child
         self._hung_up = False
-        self._room = memoryview(bytearray(CHUNK))
+        self._more = select.poll()
+        self._more.register(master, select.POLLIN)
 
     @classmethod
     def is_available(cls) -> bool:
@@ -98,12 +102,15 @@ class PtyBridge:
         """For an event loop; -1 once closed."""
         return self._master
 
-    def read(self, timeout: float = 0.2) -> bytes | None:
-        """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read."""
+    def read(self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0) -> bytes | None:
+        """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read.
+
+        With `linger`, a stream that flows is followed for about so long, to return more of it at once.
+        """
         if self._master < 0:
             return None
         end = time.monotonic() + max(0.0, timeout)
-        found = self._take()
+        found = self._take(most, linger)
         if not found and not self._hung_up and timeout > 0 and _ready(self._master, select.POLLIN, timeout):
             found = self._take()
         if found:
@@ -162,21 +169,26 @@ class PtyBridge:
     ) -> None:
         self.close()
 
-    def _take(self) -> bytes:
-        """What can be read at once, up to a chunk. The kernel hands out some 4 KiB at a time, so the loop is tight."""
-        room, size, master = self._room, 0, self._master
-        try:
-            while size < CHUNK:
-                count = os.readv(master, (room[size:],))
-                if not count:
-                    self._hung_up = True
+    def _take(self, most: int = CHUNK, linger: float = 0.0) -> bytes:
+        """What can be read at once."""
+        pieces: list[bytes] = []
+        size, master = 0, self._master
+        end = time.monotonic() + linger if linger else 0.0
+        while size < most:
+            try:
+                piece = os.read(master, min(_PIECE, most - size))
+            except BlockingIOError:
+                if size < _FLOW or time.monotonic() >= end or not self._more.poll(_NEXT):
                     break
-                size += count
-        except BlockingIOError:
-            pass
-        except OSError:  # EIO on Linux, where others report the end of the file
-            self._hung_up = True
-        return bytes(room[:size]) if size else b""
+                continue
+            except OSError:  # EIO on Linux, where others report the end of the file
+                piece = b""
+            if not piece:
+                self._hung_up = True
+                break
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
 
 
 def _open() -> tuple[int, int]:

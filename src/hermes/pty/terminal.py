@@ -13,7 +13,8 @@ from hermes.pty.scrollback import LIMIT, Scrollback
 HIGH = LIMIT // 2  # bytes a viewer may be behind before the child has to wait
 LOW = LIMIT // 8  # bytes behind at which it goes on
 INPUT = 1024 * 1024  # bytes of input that wait for the child to read
-_GULPS = 3  # reads at once, while there is so much to read: a large frame costs hardly more than a small one
+_LINGER = 0.001  # seconds a read may follow a stream: so much less is spent on handing it out in crumbs
+GULP = 192 * 1024  # bytes that are read at once: a large frame costs hardly more than a small one
 _UNWATCHED = 0.01  # seconds between reads while nobody looks: output is kept, but not worth a processor
 _LOOK = 0.05  # seconds between looks whether a child that left its terminal has ended
 
@@ -133,22 +134,15 @@ class Terminal:
             self._loop.remove_reader(self._fd)
 
     def _read(self) -> None:
-        start = self.scrollback.end
-        piece: bytes | None = b""
-        for _ in range(_GULPS):
-            piece = self._bridge.read(0)
-            if not piece:
-                break
-            self.scrollback.add(piece)
-            if len(piece) < CHUNK:
-                break
+        piece = self._bridge.read(0, most=GULP, linger=_LINGER)
+        self.scrollback.add(piece or b"")
         for viewer in self._viewers:
             viewer.news.set()
         if piece is None:
             self._end()
         elif self._bridge.hung_up and not piece:
             self._rest(_LOOK)
-        elif not self._viewers and self.scrollback.end - start >= CHUNK // 8:
+        elif not self._viewers and len(piece) >= CHUNK // 8:
             self._rest(_UNWATCHED)
         else:
             self.pace()
@@ -206,7 +200,7 @@ class Viewer:
     def behind(self) -> int:
         return self._terminal.scrollback.end - (self.seen if self.window else self.position)
 
-    async def take(self, most: int = CHUNK) -> bytes | None:
+    async def take(self, most: int = GULP) -> bytes | None:
         """The next bytes; None when the program has ended and all was taken."""
         while True:
             room = most if not self.window else min(most, self.window - (self.position - self.seen))

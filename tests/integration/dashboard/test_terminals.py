@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 
 from hermes.settings import Settings
 from hermes.settings.sections import Dashboard as DashboardSettings
+from hermes.surfaces.dashboard.terminals import ALONE, ENDED, Opening, Terminals
 
 
 class Screen:
@@ -210,3 +211,52 @@ async def test_hermes_itself_runs_in_a_terminal(tmp_path: Path) -> None:
         screen = await _open(socket)
         assert screen.ready["command"] == "hermes"
         await screen.read(size=1)
+
+
+async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(tmp_path: Path) -> None:
+    now = [1000.0]
+    terminals = Terminals(DashboardSettings(shell="/bin/sh"), lambda: now[0])  # noqa: S604 - a setting
+    one = await terminals.open(Opening(command="shell", cwd=str(tmp_path)))
+    viewer = one.terminal.watch(0)
+    now[0] += 2 * ALONE
+    await terminals.sweep()
+    assert terminals.find(one.id) is one
+    viewer.close()
+    now[0] += ALONE
+    await terminals.sweep()
+    assert terminals.find(one.id) is one
+    now[0] += 1
+    await terminals.sweep()
+    assert terminals.find(one.id) is None
+    assert one.terminal.ended
+    await terminals.close()
+
+
+async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
+    now = [1000.0]
+    terminals = Terminals(DashboardSettings(shell="/bin/true"), lambda: now[0])  # noqa: S604 - a setting
+    one = await terminals.open(Opening(command="shell", cwd=str(tmp_path)))
+    async with asyncio.timeout(PATIENCE):
+        await one.terminal.finished()
+    now[0] += ENDED
+    await terminals.sweep()
+    assert terminals.find(one.id) is one
+    now[0] += 1
+    await terminals.sweep()
+    assert terminals.find(one.id) is None
+    await terminals.close()
+
+
+async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(shells: House) -> None:
+    async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
+        screen = await _open(socket)
+        await socket.send(b"stty raw; yes 0123456 | head -n 1000000; echo en''d\n")
+        sizes: list[int] = []
+        await screen.read(b"0123456")
+        async with asyncio.timeout(PATIENCE):
+            while b"end" not in screen.data[-100:]:
+                before = len(screen.data)
+                await screen.step()
+                sizes.append(len(screen.data) - before)
+        assert b"0123456\n" * 1_000_000 + b"end\n" in screen.data
+        assert max(sizes) > 0xFFFF

@@ -213,3 +213,13 @@ def test_there_are_terminals_here() -> None:
     before = _open_fds()
     assert PtyBridge.is_available()
     assert _open_fds() == before
+
+
+def test_a_stream_that_flows_is_read_in_large_pieces() -> None:
+    with PtyBridge.spawn(["/bin/sh", "-c", "stty raw; exec cat /dev/zero"]) as bridge:
+        end = time.monotonic() + 30
+        largest = 0
+        while largest < 192 * 1024 and time.monotonic() < end:
+            piece = bridge.read(1, most=192 * 1024, linger=0.01)
+            largest = max(largest, len(piece or b""))
+        assert largest == 192 * 1024

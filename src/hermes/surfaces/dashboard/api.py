@@ -143,8 +143,8 @@ def _socket(endpoint: Endpoint) -> Callable[[WebSocket], Any]:
             return
         try:
             await endpoint.handler(socket, query)
-        except WebSocketDisconnect:
-            pass
+        except WebSocketDisconnect as gone:  # the usual end: pages are closed, lines break
+            log.debug("the peer of %s is gone (%s)", endpoint.path, gone.code)
         except Exception:  # the boundary of a request, as above
             log.exception("the WebSocket %s failed", endpoint.path)
             await socket.close(1011)

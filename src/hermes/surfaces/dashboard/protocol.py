@@ -1,10 +1,14 @@
-"""Our WebSockets on uvicorn: wide enough for a terminal's output, and able to let go of a peer that takes nothing."""
+"""Our connections on uvicorn: wide enough for a terminal's output, and able to let go of a peer that takes nothing."""
 
 import asyncio
+import struct
 from asyncio.transports import BaseTransport
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from starlette.websockets import WebSocket
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hermes.surfaces.dashboard.feeds.hub import Hub
@@ -13,52 +17,106 @@ RESUME = 4008  # close code: you were too slow, connect again with your cursor
 MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
 _BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
 _GRACE = 2.0  # seconds for the close code to get through
+_LARGE = 0xFFFF  # bytes beyond which a frame's length takes eight more
 
 
-class Protocol(WebSocketsSansIOProtocol):
-    """uvicorn waits for ever for a peer to take what was sent. This one looks after a while whether it took anything,
-    and lets go of it otherwise; the hub says how long, and counts."""
+class Watch:
+    """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
+    lets go of it otherwise; the hub says how long, and counts."""
+
+    def __init__(self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]) -> None:
+        self._hub = hub
+        self._transport = transport
+        self._let_go = let_go
+        self._left = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """The peer is behind."""
+        self._left = self._transport.get_write_buffer_size()
+        self._look = asyncio.get_running_loop().call_later(self._hub.patience, self._check)
+
+    def end(self) -> None:
+        """It has caught up, or is gone."""
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def _check(self) -> None:
+        if self._transport.get_write_buffer_size() < self._left:
+            self.begin()
+            return
+        self._look = None
+        self._hub.closed_slow += 1
+        self._let_go()
+
+
+class Requests(H11Protocol):
+    """Requests and their answers; a stream of events is one that does not end by itself."""
 
     hub: ClassVar[Hub]
-    _look: asyncio.TimerHandle | None = None
-    _left = 0
+    _watch: Watch
 
     # pyrefly: ignore[missing-override-decorator]
-    def connection_made(self, transport: BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(_BUFFER)
+        self._watch = Watch(self.hub, transport, transport.abort)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
-        self._relax()
+        self._watch.end()
         super().connection_lost(exc)
 
     # pyrefly: ignore[missing-override-decorator]
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch()
+        self._watch.begin()
 
     # pyrefly: ignore[missing-override-decorator]
     def resume_writing(self) -> None:
-        self._relax()
+        self._watch.end()
         super().resume_writing()
 
-    def _watch(self) -> None:
-        self._left = self.transport.get_write_buffer_size()
-        self._look = self.loop.call_later(self.hub.patience, self._check)
 
-    def _check(self) -> None:
-        if self.transport.get_write_buffer_size() < self._left:
-            self._watch()
+class Sockets(WebSocketsSansIOProtocol):
+    """WebSockets."""
+
+    hub: ClassVar[Hub]
+    _watch: Watch
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(_BUFFER)
+        self._watch = Watch(self.hub, self.transport, self._drop)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.end()
+        super().connection_lost(exc)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch.begin()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def resume_writing(self) -> None:
+        self._watch.end()
+        super().resume_writing()
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def send(self, message: Any) -> None:
+        """A large binary message goes to the socket as it is; on the usual way it would be copied twice."""
+        data = message.get("bytes")
+        if data is None or len(data) <= _LARGE:
+            await super().send(message)
             return
-        self._look = None
-        self.hub.closed_slow += 1
-        self._drop()
-
-    def _relax(self) -> None:
-        if self._look is not None:
-            self._look.cancel()
-            self._look = None
+        await self.writable.wait()
+        if self.disconnected:
+            raise ClientDisconnected
+        if self.handshake_complete and not self.close_sent:
+            self.transport.writelines((struct.pack("!BBQ", 0x82, 127, len(data)), data))
 
     def _drop(self) -> None:
         """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
@@ -70,9 +128,9 @@ class Protocol(WebSocketsSansIOProtocol):
         self.loop.call_later(_GRACE, self.transport.abort)
 
 
-def protocol_for(hub: Hub) -> type[Protocol]:
-    """The protocol of one dashboard."""
-    return type("DashboardProtocol", (Protocol,), {"hub": hub})
+def protocols_for(hub: Hub) -> tuple[type[Requests], type[Sockets]]:
+    """The protocols of one dashboard."""
+    return type("DashboardRequests", (Requests,), {"hub": hub}), type("DashboardSockets", (Sockets,), {"hub": hub})
 
 
 async def send_text(socket: WebSocket, data: bytes) -> None:

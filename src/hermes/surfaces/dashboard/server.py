@@ -27,7 +27,7 @@ from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
-from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocol_for
+from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocols_for
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
@@ -215,10 +215,11 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
 
 def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
     """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
+    requests, sockets = protocols_for(served.board.hub)
     return uvicorn.Config(
         served.application,
-        http="h11",
-        ws=protocol_for(served.board.hub),
+        http=requests,
+        ws=sockets,
         ws_max_size=MAX_MESSAGE,
         ws_per_message_deflate=False,
         ws_ping_interval=30.0,

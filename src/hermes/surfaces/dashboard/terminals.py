@@ -7,6 +7,7 @@ import pwd
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,7 +22,7 @@ Command: TypeAlias = Literal["hermes", "shell"]
 
 MOST = 64  # terminals at once
 ALONE = 1800.0  # seconds without a viewer
-_ENDED = 300.0  # seconds that one whose program has ended is kept, for its last words
+ENDED = 300.0  # seconds that one whose program has ended is kept, for its last words
 _SWEEP = 5.0  # seconds between looks
 
 
@@ -53,13 +54,13 @@ class TerminalInfo(msgspec.Struct, frozen=True):
 class OpenTerminal:
     """A terminal with what is known of it."""
 
-    def __init__(self, name: str, terminal: Terminal, opening: Opening, cwd: str) -> None:
+    def __init__(self, name: str, terminal: Terminal, opening: Opening, *, cwd: str, now: float) -> None:
         self.id = name
         self.terminal = terminal
         self.opening = opening
         self.cwd = cwd
         self.created = time.time()
-        self.alone_since = time.monotonic()
+        self.alone_since = now
         self.size = (opening.cols, opening.rows)
 
     def resize(self, cols: int, rows: int) -> None:
@@ -88,10 +89,11 @@ class OpenTerminal:
 
 
 class Terminals:
-    """Opens, finds and ends them."""
+    """Opens, finds and ends them. `clock` tells how long one was alone."""
 
-    def __init__(self, settings: DashboardSettings) -> None:
+    def __init__(self, settings: DashboardSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
+        self._clock = clock
         self._open: dict[str, OpenTerminal] = {}
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -124,10 +126,10 @@ class Terminals:
             )
         except OSError as error:
             raise HermesError(f"The terminal can't be opened: {error}.", hint="Nothing was started.") from error
-        one = OpenTerminal(secrets.token_urlsafe(12), Terminal(bridge), opening, cwd)
+        one = OpenTerminal(secrets.token_urlsafe(12), Terminal(bridge), opening, cwd=cwd, now=self._clock())
         self._open[one.id] = one
         if self._sweeper is None or self._sweeper.done():
-            self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+            self._sweeper = asyncio.get_running_loop().create_task(self._keep_sweeping())
         return one
 
     async def end(self, name: str) -> bool:
@@ -150,16 +152,19 @@ class Terminals:
             raise UsageError(f"There are {MOST} terminals open.", hint="Close one of them.")
         await self.end(over)
 
-    async def _sweep(self) -> None:
-        """Ends terminals that nobody looked at for long; runs while there are any."""
+    async def sweep(self) -> None:
+        """Ends terminals that nobody looked at for long."""
+        now = self._clock()
+        for one in list(self._open.values()):
+            if one.terminal.viewers:
+                one.alone_since = now
+            elif now - one.alone_since > (ENDED if one.terminal.ended else ALONE):
+                await self.end(one.id)
+
+    async def _keep_sweeping(self) -> None:
         while self._open:
             await asyncio.sleep(_SWEEP)
-            now = time.monotonic()
-            for one in list(self._open.values()):
-                if one.terminal.viewers:
-                    one.alone_since = now
-                elif now - one.alone_since > (_ENDED if one.terminal.ended else ALONE):
-                    await self.end(one.id)
+            await self.sweep()
 
     def _program(self, opening: Opening) -> list[str]:
         if opening.command == "shell":

@@ -40,7 +40,7 @@ class Follower:
             try:
                 if self._changed():
                     await self._look()
-            except StoreError as error:
+            except (StoreError, OSError) as error:
                 log.warning("what other processes write can't be read: %s", error)
             await asyncio.sleep(_LISTEN)
 
@@ -93,7 +93,7 @@ def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
     for path in (state, state.with_name(state.name + "-wal")):
         try:
             info = path.stat()
-        except OSError:
+        except FileNotFoundError:  # there is no write-ahead log while nobody writes
             continue
         stamp += [info.st_mtime_ns, info.st_size]
         newest = max(newest, info.st_mtime)

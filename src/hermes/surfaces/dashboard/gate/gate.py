@@ -1,6 +1,7 @@
 """The one ASGI middleware in front of everything: Host, Origin, where the request comes from, credential, scope."""
 
 import hmac
+import logging
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import Literal, NamedTuple
@@ -16,6 +17,8 @@ from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
 from hermes.surfaces.dashboard.gate.once import Once
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
 from hermes.surfaces.dashboard.gate.throttle import Throttle
+
+log = logging.getLogger("hermes.dashboard")
 
 SUBPROTOCOL = "hermes.v1"
 TICKET = "ticket."
@@ -201,7 +204,8 @@ def _cookie(headers: dict[str, list[str]], name: str) -> str | None:
     for value in headers.get("cookie", []):
         try:
             found = SimpleCookie(value).get(name)
-        except CookieError:
+        except CookieError as error:  # somebody else's on this host; ours may stand in another header
+            log.debug("a cookie can't be read: %s", error)
             continue
         if found is not None:
             return found.value

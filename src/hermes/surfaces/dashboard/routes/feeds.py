@@ -1,6 +1,7 @@
 """Feeds over WebSockets and as server-sent events, and the channels other processes publish on."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine
 from functools import partial
 from typing import Annotated, Any
@@ -19,6 +20,8 @@ from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.protocol import ignore_messages, send_text, talk
 from hermes.surfaces.dashboard.routes.sessions import find
+
+log = logging.getLogger("hermes.dashboard")
 
 GONE = 4004
 NOT_YOURS = 4003
@@ -66,8 +69,8 @@ class FeedRoutes:
             try:
                 async for batch in feed.batches(epoch=query.epoch, after=query.after):
                     await _send(socket, batch)
-            except SessionNotFound:
-                pass
+            except SessionNotFound as error:
+                log.debug("a feed was asked for in vain: %s", error)
             await socket.close(GONE, "no such session")
 
         await _run(socket, show())

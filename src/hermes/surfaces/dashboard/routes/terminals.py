@@ -1,6 +1,7 @@
 """Terminals: listing, opening, ending, and `/api/pty`, where one is used."""
 
 import asyncio
+import logging
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,6 +15,8 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.protocol import send_bytes, send_text, talk
 from hermes.surfaces.dashboard.terminals import Opening, OpenTerminal, TerminalInfo
+
+log = logging.getLogger("hermes.dashboard")
 
 GONE = 4004
 _FRAME = 192 * 1024  # bytes of output in one frame
@@ -146,7 +149,8 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer) -> None:
     try:
         order = _read_order(text)
     except msgspec.DecodeError:
-        return  # from a newer page, or nothing we know
+        log.debug("a terminal was told something that is no order: %.100s", text)  # perhaps by a newer page
+        return
     match order.op:
         case "resize":
             one.resize(order.cols, order.rows)
