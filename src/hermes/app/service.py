@@ -117,9 +117,9 @@ class SessionService:
         return session in self._tasks
 
     @property
-    def working(self) -> bool:
-        """Whether this process has anything to do in any session."""
-        return bool(self._tasks)
+    def turns(self) -> int:
+        """How many sessions this process has something to do in."""
+        return len(self._tasks)
 
     async def idle(self, session: str) -> TurnEnded | None:
         """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
@@ -129,6 +129,11 @@ class SessionService:
             raise failure
         runner = self._runners.get(session)
         return runner.ended if runner else None
+
+    async def all_idle(self) -> None:
+        """Waits until no session has anything left to do."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks.values()))
 
     async def watch(self, session: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end.

@@ -1,11 +1,11 @@
-"""Who runs the sessions of a process that serves many: one agent for each model that was asked for, made when needed."""
+"""Who runs the sessions of a process that serves many: one agent for each model asked for, made when it is needed."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import msgspec
 
-from hermes.app.agent import Agent, ModelInfo
+from hermes.app.agent import Agent, ApprovalMode, ModelInfo
 from hermes.app.app import App
 from hermes.app.service import SessionService
 from hermes.errors import SessionBusy
@@ -38,6 +38,7 @@ class Staff:
         self._secrets = secrets
         self._surface = surface
         self._place = place
+        self._mode: ApprovalMode = "ask"
         self._agents: dict[Place, Agent] = {}
         self._old: list[Agent] = []
         self._chosen: dict[str, str] = {}
@@ -51,7 +52,7 @@ class Staff:
         place = self._place(session) if self._place and session else Place(self._chosen.get(session, ""))
         agent = self._agents.get(place)
         if agent is None:
-            agent = Agent(self._app, self._secrets, model=place.model)
+            agent = Agent(self._app, self._secrets, approvals=self._mode, model=place.model)
             if place.attended:
                 self._attached.enter_context(agent.desk.attached(self._surface))
             self._agents[place] = agent
@@ -73,6 +74,12 @@ class Staff:
                 "A turn of this session is running.", hint="Wait for it or stop it, then change the model."
             )
         self._chosen[session] = model
+
+    def use(self, *, approvals: ApprovalMode) -> None:
+        """Changes what is asked about, in every session, from its next turn on."""
+        self._mode = approvals
+        for agent in self._agents.values():
+            agent.use(approvals=approvals)
 
     def describe(self) -> ModelInfo:
         """The model of the settings. Raises when there is none."""
@@ -99,7 +106,7 @@ class Staff:
         self._secrets = secrets
         self._old += self._agents.values()
         self._agents.clear()
-        for agent in [agent for agent in self._old if not agent.service.working]:
+        for agent in [agent for agent in self._old if not agent.service.turns]:
             self._old.remove(agent)
             await agent.release()
 

@@ -145,10 +145,18 @@ class Chats:
         values = (piece.seq, piece.part, piece.state, piece.message, piece.id)
         return self._do("UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?", values)
 
-    def advance(self, key: str, session: str, seq: int) -> "Future[None]":
-        """Everything up to that row was delivered."""
-        query = "UPDATE gateway_chats SET seq = max(seq, ?) WHERE key = ? AND session = ?"
-        return self._do(query, (seq, key, session))
+    def rest(self, key: str, session: str, seq: int) -> "Future[None]":
+        """Everything up to that row was delivered, and nothing is left to do."""
+        query = "UPDATE gateway_chats SET seq = max(seq, ?), busy = 0, updated = ? WHERE key = ? AND session = ?"
+        return self._do(query, (seq, self._clock.now(), key, session))
+
+    def everywhere(self, session: str, seq: int) -> list[tuple[str, Piece]]:
+        """The messages of one row in all chats that it was sent to, with the keys of these."""
+        query = f"""
+        SELECT chat, {_PIECE} FROM gateway_outbox WHERE session = ? AND seq = ? AND message != '' ORDER BY id
+        """  # noqa: S608 - our own names
+        rows = self._db.read(lambda connection: connection.execute(query, (session, seq)).fetchall())
+        return [(row[0], Piece(*row[1:])) for row in rows]
 
     def piece(self, number: int) -> tuple[str, Piece] | None:
         """One message by its number, with the key of its chat."""

@@ -146,7 +146,7 @@ CREATE TABLE gateway_outbox (
   message TEXT NOT NULL,        -- id on the platform; empty until it is known to have arrived
   ts      REAL NOT NULL
 );
-CREATE INDEX gateway_outbox_by_row ON gateway_outbox (chat, session, seq, part);
+CREATE INDEX gateway_outbox_by_row ON gateway_outbox (session, seq, chat, part);
 
 CREATE TABLE gateway_people (
   platform TEXT NOT NULL,

@@ -1,8 +1,8 @@
 """The port between the gateway and a chat platform: what an adapter hands in, what it is given to send, what it can do.
 
-An adapter is a subclass of `Adapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so with
-`await inlet.connected(...)`, then hands in each message with `await inlet.receive(...)`: when that returns the message
-is on disk, and may be acknowledged to the platform. It knows nothing of sessions, people's rights or retries.
+An adapter is a subclass of `Adapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so
+with `await inlet.connected(...)`, then hands in each message with `await inlet.receive(...)`: when that returns the
+message is on disk, and may be acknowledged to the platform. It knows nothing of sessions, people's rights or retries.
 """
 
 from collections.abc import Callable
@@ -184,7 +184,7 @@ class Adapter(Part):
 
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         """The content of a file that came in; Refused when it has more than `most` bytes."""
-        raise Refused("files can't be received here")
+        raise Refused(f"files of {attachment.size or most} bytes can't be received here")
 
     async def told(self, inbound: Inbound, note: str) -> None:
         """A press was dealt with; `note` is shown to the one who pressed, where the platform can do that."""

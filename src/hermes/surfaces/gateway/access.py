@@ -1,0 +1,119 @@
+"""Who may do what: owners and users by the settings or by pairing, and nobody else.
+
+A stranger gets a pairing code, which the owner types on the machine itself. Codes are short-lived, few at a time, known
+to nobody else (only their hash is kept), and after some wrong ones none is taken for a while.
+"""
+
+import hashlib
+import hmac
+import secrets
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+from hermes.core.ports import Clock
+from hermes.errors import HermesError, UsageError
+from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.store.people import Known, People, Request
+from hermes.surfaces.gateway.port import Person
+
+Role: TypeAlias = Literal["owner", "user", ""]
+
+CODE_SECONDS = 3600.0
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without what looks alike
+_LENGTH = 8
+_WAITING = 3  # codes of a platform at a time
+_WRONG = 5  # codes, after which none is taken
+_LOCKED = 3600.0  # seconds
+
+
+class Access:
+    """Roles and pairing."""
+
+    def __init__(self, settings: GatewaySettings, people: People, clock: Clock) -> None:
+        self._settings = settings
+        self._people = people
+        self._clock = clock
+
+    def use(self, settings: GatewaySettings) -> None:
+        """Other settings count from now on."""
+        self._settings = settings
+
+    def role(self, platform: str, person: Person) -> Role:
+        """What somebody is. An id that the platform does not vouch for is nobody's."""
+        if not person.verified or not person.id:
+            return ""
+        name = f"{platform}:{person.id}"
+        known = self._people.find(platform, person.id)
+        if known is not None and known.role == "blocked":
+            return ""
+        if name in self._settings.owners or (known is not None and known.role == "owner"):
+            return "owner"
+        if known is not None or any(_allows(entry, name) for entry in self._settings.allow):
+            return "user"
+        return ""
+
+    def may_approve(self, role: Role) -> bool:
+        """Whether such a person may answer a request for approval."""
+        return role == "owner" or (role == "user" and self._settings.approvers == "user")
+
+    def has_approver(self) -> bool:
+        """Whether anybody could."""
+        if self._settings.owners:
+            return True
+        people = self._people.every()
+        if self._settings.approvers == "user":
+            return bool(self._settings.allow) or any(one.role != "blocked" for one in people)
+        return any(one.role == "owner" for one in people)
+
+    def request(self, platform: str, person: Person) -> str:
+        """A code for a stranger; empty when they have one, too many wait, or pairing is off."""
+        if not self._settings.pairing or not person.verified or not person.id or self._is_blocked(platform, person):
+            return ""
+        code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        now = self._clock.now()
+        request = Request(platform, person.id, person.name[:100], _digest(platform, code), now)
+        return code if self._people.ask(request, most=_WAITING, since=now - CODE_SECONDS) else ""
+
+    def waiting(self) -> list[Request]:
+        """Who has a code that is still good."""
+        return self._people.requests(self._clock.now() - CODE_SECONDS)
+
+    def approve(self, code: str, role: Literal["owner", "user", ""] = "") -> Known:
+        """Lets the one in who has this code; as an owner when there is none yet and no role is named."""
+        since = self._clock.now() - _LOCKED
+        if self._people.failed(since, note=False) >= _WRONG:
+            raise HermesError(
+                "Pairing is locked: too many wrong codes were tried.",
+                hint="It opens again within an hour. Nobody was let in.",
+            )
+        typed = code.strip().upper().replace("-", "")
+        for request in self.waiting():
+            if hmac.compare_digest(request.digest, _digest(request.platform, typed)):
+                chosen = role or ("user" if self._has_owner() else "owner")
+                known = Known(request.platform, request.person, request.name, chosen, self._clock.now())
+                self._people.put(known)
+                return known
+        left = _WRONG - self._people.failed(since, note=True)
+        what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
+        raise UsageError("Nobody has that code, or it is older than an hour.", hint=f"Nobody was let in. {what}")
+
+    def revoke(self, platform: str, person: str) -> bool:
+        """Shuts somebody out who was paired; False when they were not."""
+        return self._people.remove(platform, person)
+
+    def _has_owner(self) -> bool:
+        return bool(self._settings.owners) or any(one.role == "owner" for one in self._people.every())
+
+    def _is_blocked(self, platform: str, person: Person) -> bool:
+        known = self._people.find(platform, person.id)
+        return known is not None and known.role == "blocked"
+
+
+def _digest(platform: str, code: str) -> str:
+    """A slow hash: a code is short, and its hash lies in a file."""
+    return hashlib.scrypt(code.encode(), salt=f"hermes/{platform}".encode(), n=2**12, r=8, p=1).hex()
+
+
+def _allows(entry: str, name: str) -> bool:
+    """`telegram:*` is everybody of a platform; otherwise ids are exact."""
+    return fnmatchcase(name, entry) if entry.endswith(":*") else entry == name

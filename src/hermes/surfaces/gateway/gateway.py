@@ -1,0 +1,214 @@
+"""`Gateway`: the parts of a running gateway, in the order in which they start and stop.
+
+Start: settle what was running, take up what was taken in, then connect; a platform delivers what is left over before it
+receives. Stop: receive nothing new, let turns end for a while, park the rest, say what is left.
+"""
+
+import asyncio
+import logging
+
+from hermes import __version__
+from hermes.app import App
+from hermes.app.following import LogFollower
+from hermes.app.staff import Place, Staff
+from hermes.errors import HermesError, in_sentences
+from hermes.settings import Secrets, Settings
+from hermes.store.leases import this_process
+from hermes.surfaces.gateway.access import Access
+from hermes.surfaces.gateway.listener import Listener
+from hermes.surfaces.gateway.office import Office
+from hermes.surfaces.gateway.port import Adapter, House, Inbound, Part
+from hermes.surfaces.gateway.post import Counters, Post
+from hermes.surfaces.gateway.reception import Reception
+from hermes.surfaces.gateway.registry import build_part, wanted
+from hermes.surfaces.gateway.rooms import Rooms
+from hermes.surfaces.gateway.status import HEARTBEAT, PartStatus, Status, write_status
+from hermes.surfaces.gateway.supervisor import Supervisor
+
+log = logging.getLogger("hermes.gateway")
+
+_BACKLOG = 30.0  # seconds that new messages wait for old replies
+_SETTLING = 30.0  # seconds for what a crash left
+_KEPT = 30 * 24 * 3600.0  # seconds that ids of messages are known
+_UNATTENDED = frozenset(("webhook",))  # platforms on which nobody can be asked
+
+
+class Gateway:
+    """To be made and run inside one event loop."""
+
+    def __init__(self, app: App, secrets: Secrets) -> None:
+        self._app = app
+        self._secrets = secrets
+        gateway = app.settings.gateway
+        self._access = Access(gateway, app.store.people, app.clock)
+        self._staff = Staff(app, secrets, "gateway", self._place)
+        self._office = Office(app, self._staff, self._access)
+        self._reception = Reception(app, self._staff, self._access, self._office, Rooms(app, self._office))
+        self._listener = Listener(gateway.host, gateway.port)
+        self._supervisors: dict[str, Supervisor] = {}
+        self._broken: list[PartStatus] = []
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._aside: list[asyncio.Task[None]] = []
+        self.status = Status(this_process(), app.clock.now(), app.clock.now(), __version__)
+
+    async def start(self) -> None:
+        """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
+        loop = asyncio.get_running_loop()
+        await self._build()
+        self._office.start()
+        self._aside = [loop.create_task(LogFollower(self._app).run()), loop.create_task(self._beat())]
+        await self._settle()
+        self._reception.replay()
+        self._connect()
+        self.status.state = "running"
+        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors), "session_id": ""})
+
+    async def reload(self, settings: Settings, secrets: Secrets) -> None:
+        """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
+        await self._disconnect()
+        self._app.settings = settings
+        self._secrets = secrets
+        self._access.use(settings.gateway)
+        self._office.settings = settings.gateway
+        await self._staff.renew(secrets)
+        await self._listener.close()
+        self._listener = Listener(settings.gateway.host, settings.gateway.port)
+        await self._build()
+        self._connect()
+        self.status.problem = ""
+
+    async def stop(self) -> None:
+        """Drains and ends."""
+        self.status.state = "draining"
+        await self._disconnect()
+        patience = self._app.settings.gateway.drain_timeout
+        try:
+            async with asyncio.timeout(patience):
+                await self._reception.drained()
+                await self._quiet()
+        except TimeoutError:
+            log.warning("turns still run after %g seconds: they are stopped, and go on after the next start", patience)
+        await self._staff.close()
+        await self._office.close()
+        for task in self._aside:
+            task.cancel()
+        await asyncio.gather(*self._aside, return_exceptions=True)
+        await self._close_parts()
+        await self._listener.close()
+
+    async def _quiet(self) -> None:
+        """Waits until no turn runs and nothing is being delivered."""
+        for service in self._staff.services():
+            await service.all_idle()
+        await self._office.idle()
+
+    def set_reload(self, reload: "asyncio.Event") -> None:
+        """What /restart sets."""
+
+        def ask() -> str:
+            reload.set()
+            return "The settings are read anew."
+
+        self._reception.commands.reload = ask
+
+    async def _build(self) -> None:
+        """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
+        settings = self._app.settings
+        house = House(self._app, self._secrets, self._staff, self._listener)
+        self._broken = []
+        for name in wanted(settings, self._secrets, self._app.home):
+            try:
+                part = build_part(name, house)
+            except HermesError as error:
+                log.error("%s does not run: %s", name, in_sentences(error))  # noqa: TRY400 - the words say it all
+                now = self._app.clock.now()
+                self._broken.append(PartStatus(name, "failed", now, error=in_sentences(error), error_at=now))
+                continue
+            self._supervisors[name] = self._supervise(part)
+        if settings.gateway.voice_model:
+            from hermes.surfaces.gateway.voice import voice_for
+
+            self._reception.voice = voice_for(settings.gateway, self._secrets)
+
+    def _supervise(self, part: Part) -> Supervisor:
+        supervisor = Supervisor(
+            part,
+            clock=self._app.clock,
+            patience=self._app.settings.gateway.connect_timeout,
+            receive=self._receive,
+            settle=self._deliver_backlog,
+        )
+        if isinstance(part, Adapter):
+            post = self._office.posts.get(part.name)
+            if post is None:
+                post = self._office.posts[part.name] = Post(part, self._app.store.chats, Counters())
+            post.adapter = part
+            supervisor.status.counters = post.counters
+        return supervisor
+
+    def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name, supervisor in self._supervisors.items():
+            self._running[name] = loop.create_task(supervisor.run())
+
+    async def _disconnect(self) -> None:
+        """Receives nothing new; what was received is on disk."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._running.clear()
+        if self.status.state != "draining":
+            await self._close_parts()
+
+    async def _close_parts(self) -> None:
+        for supervisor in self._supervisors.values():
+            await supervisor.part.close()
+        self._supervisors.clear()
+
+    async def _settle(self) -> None:
+        """What ran when the last gateway ended is closed, and what waited is answered."""
+        sessions = [binding.session for binding in self._app.store.chats.busy()]
+        for session in sessions:
+            await self._staff.service(session).resume(session)
+        waits = [self._staff.service(session).settled(session) for session in sessions]
+        if waits:
+            log.info("%d sessions were at work when the last gateway ended", len(waits))
+            try:
+                await asyncio.wait_for(asyncio.gather(*waits), _SETTLING)
+            except TimeoutError:
+                log.warning("some sessions are still being settled")
+        self._app.store.chats.forget(self._app.clock.now() - _KEPT)
+
+    async def _deliver_backlog(self, platform: str) -> None:
+        """Old replies go out before new messages come in, as far as that does not take too long."""
+        tasks = self._office.catch_up(platform)
+        waiting = {task for task in tasks if not task.done()}
+        if waiting:
+            log.info("%s: %d chats have something to be delivered", platform, len(waiting))
+            await asyncio.wait(waiting, timeout=_BACKLOG)
+
+    async def _receive(self, inbound: Inbound) -> None:
+        await self._reception.receive(inbound)
+
+    def _place(self, session: str) -> Place:
+        """Which agent a session is given to."""
+        binding = self._app.store.chats.of_session(session)
+        if binding is None:
+            return Place()
+        attended = binding.key.partition("/")[0] not in _UNATTENDED and self._access.has_approver()
+        return Place(binding.model, attended)
+
+    async def _beat(self) -> None:
+        """Writes the status down, so that others can see whether this lives."""
+        while True:
+            status = self.status
+            status.heartbeat = self._app.clock.now()
+            status.parts = [*(one.status for one in self._supervisors.values()), *self._broken]
+            status.turns = sum(service.turns for service in self._staff.services())
+            status.url = self._listener.url
+            try:
+                await asyncio.to_thread(write_status, self._app.home, status)
+            except HermesError as error:
+                log.warning("the status can't be written: %s", error)
+            await asyncio.sleep(min(HEARTBEAT, 0.5 if status.state == "starting" else HEARTBEAT))

@@ -1,0 +1,118 @@
+"""The one port that the gateway listens on, for platforms that call us: each gets a path of its own.
+
+It is opened with the first path. Plain HTTP: put a reverse proxy with TLS before it, or keep it on this machine.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from hermes.errors import HermesError
+
+Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any]
+
+_PATIENCE = 5  # seconds for connections to end
+
+
+class Listener:
+    """Serves ASGI applications by the beginning of their path."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._paths: dict[str, Application] = {}
+        self._server: Any = None
+        self._serving: asyncio.Task[None] | None = None
+        self._opening = asyncio.Lock()
+        self.url = ""
+
+    async def add(self, path: str, application: Application) -> str:
+        """Serves an application at `path` and below; the address of it on this machine."""
+        self._paths[path.rstrip("/")] = application
+        async with self._opening:
+            if self._serving is None or self._serving.done():
+                await self._open()
+        return self.url + path
+
+    def remove(self, path: str) -> None:
+        """Serves it no more."""
+        self._paths.pop(path.rstrip("/"), None)
+
+    async def close(self) -> None:
+        """Ends it, with what is under way."""
+        if self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+            self._serving = None
+
+    async def _open(self) -> None:
+        try:
+            import uvicorn
+        except ImportError as error:
+            raise HermesError(
+                "Listening needs a part that is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
+            ) from error
+        place = _bind(self._host, self._port)
+        config = uvicorn.Config(
+            self._serve,
+            http="h11",
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        self._server = server = uvicorn.Server(config)
+        # `serve` would take over the signals, which are the gateway's: it drains.
+        self._serving = asyncio.get_running_loop().create_task(server._serve(sockets=[place]))  # noqa: SLF001
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"http://{host}:{place.getsockname()[1]}"
+
+    async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        path = str(scope.get("path", ""))
+        fits = [one for one in self._paths if path == one or path.startswith(f"{one}/")]
+        if scope["type"] == "http" and fits:
+            await self._paths[max(fits, key=len)](scope, receive, send)
+            return
+        await answer(send, 404, b"There is nothing here.\n")
+
+
+async def answer(send: Any, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+    """A whole answer."""
+    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def read_body(receive: Any, most: int) -> bytes | None:
+    """The body of a request; None when it has more than `most` bytes or was cut off."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > most:
+            return None
+        if not message.get("more_body"):
+            return body
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    place = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        place.bind((host, port))
+        place.listen(512)
+    except OSError as error:
+        place.close()
+        raise HermesError(
+            f"The gateway can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
+            hint="Choose another: hermes config set gateway.port 8711",
+        ) from error
+    place.set_inheritable(False)
+    return place

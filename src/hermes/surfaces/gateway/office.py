@@ -1,0 +1,221 @@
+"""All deliveries of a gateway: wakes the one whose session something happens in, and knows who is asked what."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.app import App
+from hermes.app.staff import Staff
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.store.chats import Binding, Chats, Piece
+from hermes.store.log import SessionLog
+from hermes.store.row import Row
+from hermes.surfaces.gateway.access import Access, Role
+from hermes.surfaces.gateway.delivery import Delivery
+from hermes.surfaces.gateway.port import Chat, Outbound, Person
+from hermes.surfaces.gateway.post import Post
+
+log = logging.getLogger("hermes.gateway")
+
+_QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
+_REMEMBERED = 4096  # sessions of which it is known whether they have a chat
+_OWNERS = 50  # chats among which an owner's own is looked for
+
+
+class Office:
+    """To be made inside the event loop. `posts` holds the platforms that run, by name."""
+
+    def __init__(self, app: App, staff: Staff, access: Access) -> None:
+        self._app = app
+        self._staff = staff
+        self._access = access
+        self._loop = asyncio.get_running_loop()
+        self._keys: dict[str, str] = {}
+        self._active: dict[str, Delivery] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._expected: dict[str, int] = {}
+        self._handle: Any = None
+        self.posts: dict[str, Post] = {}
+        self.settings = app.settings.gateway
+        self.time = self._loop.time
+        self.now = app.clock.now
+
+    @property
+    def ledger(self) -> Chats:
+        return self._app.store.chats
+
+    @property
+    def log(self) -> SessionLog:
+        return self._app.store.log
+
+    async def idle(self) -> None:
+        """Waits until nothing is being delivered."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks.values()))
+
+    def start(self) -> None:
+        """Begins to listen."""
+        self._handle = self._app.bus.subscribe("agent.**", self._hear)
+
+    async def close(self) -> None:
+        """Ends all deliveries where they are; what is left is delivered after the next start."""
+        if self._handle is not None:
+            self._app.bus.unsubscribe(self._handle)
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def catch_up(self, platform: str) -> list["asyncio.Task[None]"]:
+        """Begins to deliver what was not delivered to a platform when it was last there."""
+        behind = [one for one in self.ledger.behind() if one.key.partition("/")[0] == platform]
+        return [task for one in behind if (task := self._begin(one.key)) is not None]
+
+    def bound(self, binding: Binding, was: str = "") -> None:
+        """A chat has got another session."""
+        self._keys.pop(was, None)
+        self._keys[binding.session] = binding.key
+        task = self._tasks.pop(binding.key, None)
+        self._active.pop(binding.key, None)
+        if task is not None:
+            task.cancel()
+
+    def folder(self, session: str) -> Path:
+        """Where a session works."""
+        return Path(self._app.store.sessions.find(session).cwd or ".")
+
+    def works_on(self, session: str) -> bool:
+        """Whether a turn runs here, or is about to."""
+        return any(service.works_on(session) for service in self._staff.services())
+
+    def expect(self, key: str) -> None:
+        """Something is about to be said in a chat; until `came`, it is not at rest."""
+        self._expected[key] = self._expected.get(key, 0) + 1
+
+    def came(self, key: str) -> None:
+        """It was said, or not."""
+        self._expected[key] -= 1
+        if not self._expected[key]:
+            del self._expected[key]
+        self._begin(key)
+
+    def expects(self, key: str) -> bool:
+        """Whether something is about to be said."""
+        return key in self._expected
+
+    def rest(self, binding: Binding, seq: int) -> None:
+        """A chat has nothing left to do."""
+        self.ledger.rest(binding.key, binding.session, seq)
+        self._active.pop(binding.key, None)
+
+    def tell(self, topic: str, binding: Binding, **more: str) -> None:
+        """Publishes what the gateway does."""
+        platform = binding.key.partition("/")[0]
+        self._app.bus.publish(topic, {"platform": platform, "session_id": binding.session, **more})
+
+    def audience(self, binding: Binding, asked: ApprovalRequested | QuestionAsked) -> list[tuple[str, Chat, bool]]:
+        """Where a question is put, and whether it can be answered there."""
+        chat = msgspec.json.decode(binding.chat, type=Chat)
+        if isinstance(asked, QuestionAsked):
+            return [(binding.key, chat, True)]
+        theirs = self._access.may_approve(self._access.role(chat.platform, Person(binding.person)))
+        here = [(binding.key, chat, theirs or chat.kind != "direct")]
+        return here if theirs else [*here, *self._owners(binding.key)]
+
+    def may_approve(self, role: Role) -> bool:
+        """Whether such a person may answer a request for approval."""
+        return self._access.may_approve(role)
+
+    def find_asked(self, row: Row, call_id: str) -> tuple[int, ApprovalRequested | QuestionAsked] | None:
+        """The question that an answer belongs to, and its row."""
+        found = None
+        for other in self.log.every_event(row.session):
+            if other.seq >= row.seq:
+                break
+            if other.type in _QUESTIONS and isinstance(asked := other.event, ApprovalRequested | QuestionAsked):
+                found = (other.seq, asked) if asked.call_id == call_id else found
+        return found
+
+    async def settle(self, key: str, piece: Piece, text: str) -> None:
+        """Puts the answer into a message that asked."""
+        binding, post = self.ledger.find(key), self.posts.get(key.partition("/")[0])
+        if binding is None or post is None:
+            return
+        chat = msgspec.json.decode(binding.chat, type=Chat)
+        if post.adapter.limits.edit:
+            await post.finish(chat, piece.message, Outbound(text=text))
+        else:
+            await post.tell(chat, Outbound(text=text, key=f"hermes-{piece.id}-settled"))
+
+    def _owners(self, but: str) -> list[tuple[str, Chat, bool]]:
+        """Chats between Hermes and an owner alone, each owner's most recent one."""
+        found: dict[str, tuple[str, Chat, bool]] = {}
+        for binding in self.ledger.recent(_OWNERS):
+            chat = msgspec.json.decode(binding.chat, type=Chat)
+            who = f"{chat.platform}:{binding.person}"
+            if chat.kind != "direct" or binding.key == but or who in found or chat.platform not in self.posts:
+                continue
+            if self._access.role(chat.platform, Person(binding.person)) == "owner":
+                found[who] = (binding.key, chat, True)
+        return list(found.values())
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """From whatever thread publishes."""
+        session = event.get("session_id")
+        if not isinstance(session, str):
+            return
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._take(session, event)
+        else:
+            self._loop.call_soon_threadsafe(self._take, session, event)
+
+    def _take(self, session: str, event: Mapping[str, Any]) -> None:
+        key = self._key(session)
+        if not key and event["type"] in _QUESTIONS and isinstance(root := event.get("root_session_id"), str):
+            key = self._key(root)
+        if key and self._begin(key) is not None and key in self._active:
+            self._active[key].hear(event)
+
+    def _key(self, session: str) -> str:
+        """The chat of a session; empty when it has none."""
+        key = self._keys.pop(session, None)
+        if key is None:
+            binding = self.ledger.of_session(session)
+            key = binding.key if binding else ""
+        self._keys[session] = key
+        if len(self._keys) > _REMEMBERED:
+            del self._keys[next(iter(self._keys))]
+        return key
+
+    def _begin(self, key: str) -> "asyncio.Task[None] | None":
+        """Sees to it that a chat is looked after; None when its platform does not run."""
+        if key in self._active:
+            return self._tasks[key]
+        binding = self.ledger.find(key)
+        if binding is None or key.partition("/")[0] not in self.posts:
+            return None
+        delivery = Delivery(self, binding)
+        self._active[key] = delivery
+        task = self._loop.create_task(self._run(key, delivery))
+        self._tasks[key] = task
+        return task
+
+    async def _run(self, key: str, delivery: Delivery) -> None:
+        """The boundary of a delivery: what goes wrong in one chat is logged, and the others go on."""
+        try:
+            await delivery.run()
+        except Exception:
+            log.exception("what happens in chat %s is not shown there", key)
+        finally:
+            if self._active.get(key) is delivery:
+                del self._active[key]
+            if self._tasks.get(key) is asyncio.current_task():
+                del self._tasks[key]

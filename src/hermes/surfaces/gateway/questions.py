@@ -1,0 +1,95 @@
+"""Requests for approval and questions of tools as chat messages: how they read, their buttons, what a press means."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.settings.secrets import mask
+from hermes.surfaces.gateway.port import Button, Outbound
+
+Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
+Asked: TypeAlias = ApprovalRequested | QuestionAsked
+Answered: TypeAlias = ApprovalAnswered | QuestionAnswered
+
+_LABELS: dict[Verdict, str] = {"once": "Allow", "session": "This session", "always": "Always", "deny": "Deny"}
+_REACHES = {"network": "It may use the network.", "machine": "It runs outside the sandbox."}
+_SAID: dict[Verdict, str] = {
+    "once": "✅ Allowed",
+    "session": "✅ Allowed for this session",
+    "always": "✅ Always allowed",
+    "deny": "⛔ Denied",
+}
+_MOST = 2500  # characters of what is to happen
+_MOST_OPTIONS = 10
+
+
+class Press(NamedTuple):
+    """What a button says: which message of the ledger it belongs to, and which answer."""
+
+    piece: int
+    word: str
+
+
+def read_press(data: str) -> Press | None:
+    """The press of one of our buttons; None for another's."""
+    mark, _, rest = data.partition(":")
+    number, _, word = rest.partition(":")
+    return Press(int(number), word) if mark == "ask" and number.isdigit() and word else None
+
+
+def verdict_of(word: str) -> Verdict | None:
+    """A word as a verdict."""
+    return word if word in _LABELS else None
+
+
+def asking(asked: Asked, *, buttons: bool, may_answer: bool) -> Outbound:
+    """The question as a message. The number of the message takes the place of `*` in the buttons' data."""
+    if isinstance(asked, QuestionAsked):
+        return _question(asked, buttons=buttons)
+    text = describe(asked)
+    if not may_answer:
+        return Outbound(text=f"{text}\n\nAn owner was asked.")
+    if not buttons:
+        return Outbound(text=f"{text}\n\nAnswer with /approve, /approve session or /deny.")
+    words: tuple[Verdict, ...] = ("once", "session", "always") if asked.memorable else ("once",)
+    row = tuple(Button(_LABELS[word], f"ask:*:{word}") for word in words)
+    return Outbound(text=text, buttons=(row, (Button(_LABELS["deny"], "ask:*:deny"),)))
+
+
+def describe(asked: ApprovalRequested) -> str:
+    """What is to happen, and why it is asked."""
+    what = mask(asked.summary)
+    what = what if len(what) <= _MOST else f"{what[: _MOST - 200]}\n…\n{what[-200:]}"
+    lines = [f"**Approval needed** · `{asked.name}`", _block(what), asked.reason, _REACHES.get(asked.reach, "")]
+    return "\n".join(line for line in lines if line)
+
+
+def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
+    text = f"❓ {asked.text}"
+    options = asked.options[:_MOST_OPTIONS]
+    if not options:
+        return Outbound(text=f"{text}\n\nYour next message is the answer.")
+    if not buttons:
+        return Outbound(text="\n".join([text, *(f"{number}. {one}" for number, one in enumerate(options, 1))]))
+    rows = tuple((Button(option[:60], f"ask:*:{number}"),) for number, option in enumerate(options))
+    return Outbound(text=text, buttons=rows)
+
+
+def settled(asked: Asked, answered: Answered) -> str:
+    """The question's message once it is answered: everybody sees what was said, and by whom."""
+    by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(answered.by, answered.by)
+    if isinstance(answered, QuestionAnswered):
+        text = asked.text if isinstance(asked, QuestionAsked) else ""
+        answer = f"➡️ {answered.text}" if answered.text is not None else "⌛ No answer"
+        return f"❓ {text}\n{answer}{f' ({by})' if by else ''}"
+    head = describe(asked) if isinstance(asked, ApprovalRequested) else ""
+    mark = "⌛ Expired: denied" if answered.by == "expired" else _SAID[answered.answer]
+    return f"{head}\n{mark}{f' · {by}' if by else ''}".strip()
+
+
+def _block(text: str) -> str:
+    """As code, whatever backticks are in it."""
+    longest = max((len(run) for run in text.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
+    fence = "`" * max(3, longest + 1)
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -1,0 +1,243 @@
+"""What happens to a message that came in: on disk first, then who it is from, and then a command, an answer or a turn.
+
+Messages of one chat are dealt with one after the other, those of different chats side by side.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.app import App
+from hermes.app.staff import Staff
+from hermes.errors import HermesError, SessionNotFound, in_sentences
+from hermes.schema.events import QuestionAsked
+from hermes.schema.messages import Image, UserMessage
+from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.store.chats import Binding
+from hermes.surfaces.gateway.access import Access, Role
+from hermes.surfaces.gateway.commands import Asking, Commands
+from hermes.surfaces.gateway.files import keep_file
+from hermes.surfaces.gateway.office import Office
+from hermes.surfaces.gateway.port import AdapterError, Inbound, Outbound
+from hermes.surfaces.gateway.questions import read_press, verdict_of
+from hermes.surfaces.gateway.rooms import Rooms
+from hermes.surfaces.gateway.rules import key_of
+
+if TYPE_CHECKING:
+    from hermes.surfaces.gateway.voice import Voice
+
+log = logging.getLogger("hermes.gateway")
+
+_NAME = 60  # characters of a person's name before their words in a group
+
+
+class Reception:
+    """Takes messages from all platforms."""
+
+    def __init__(self, app: App, staff: Staff, access: Access, office: Office, rooms: Rooms) -> None:
+        self._app = app
+        self._staff = staff
+        self._access = access
+        self._office = office
+        self._rooms = rooms
+        self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.commands = Commands(app, staff, office, rooms)
+        self.voice: Voice | None = None
+
+    @property
+    def _settings(self) -> GatewaySettings:
+        return self._app.settings.gateway
+
+    async def receive(self, inbound: Inbound) -> None:
+        """Returns once it is on disk. A stranger's words are not kept, and those not meant for Hermes neither."""
+        counters = self._office.posts[inbound.chat.platform].counters
+        role = self._access.role(inbound.chat.platform, inbound.person)
+        if not role:
+            counters.strangers += 1
+            await self._meet(inbound)
+            return
+        if not inbound.addressed and self._settings.groups == "addressed":
+            return
+        data = msgspec.json.encode(inbound).decode("utf-8", "replace")
+        ledger = self._app.store.chats
+        if not await asyncio.wrap_future(ledger.accept(inbound.chat.platform, inbound.id, data)):
+            counters.repeated += 1
+            return
+        counters.received += 1
+        self._enqueue(inbound, again=False)
+
+    def replay(self) -> None:
+        """Deals with what was taken in before the last end and not dealt with."""
+        for waiting in self._app.store.chats.waiting():
+            try:
+                inbound = msgspec.json.decode(waiting.data, type=Inbound)
+            except msgspec.MsgspecError as error:
+                log.warning("a message that waits can't be read (%s %s): %s", waiting.platform, waiting.id, error)
+                continue
+            if waiting.platform in self._office.posts:
+                self._enqueue(inbound, again=True)
+
+    async def drained(self) -> None:
+        """Waits until everything that came in was dealt with."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def _enqueue(self, inbound: Inbound, *, again: bool) -> None:
+        key = key_of(inbound.chat, inbound.person, self._settings.sessions)
+        lane = self._lanes.get(key)
+        if lane is not None:
+            lane.append((inbound, again))
+            return
+        self._lanes[key] = deque([(inbound, again)])
+        task = asyncio.get_running_loop().create_task(self._work(key))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, key: str) -> None:
+        lane = self._lanes[key]
+        while lane:
+            inbound, again = lane.popleft()
+            self._office.expect(key)
+            try:
+                await self._handle(key, inbound, again=again)
+            except HermesError as error:
+                await self._tell(inbound, f"⚠️ {in_sentences(error)}")
+            except Exception:  # the boundary of a request: one message must not end the chat
+                log.exception("a message of %s was not dealt with", key)
+                await self._tell(inbound, "⚠️ Something went wrong inside Hermes. The log of the gateway says what.")
+            finally:
+                self._office.came(key)
+            await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
+        del self._lanes[key]
+
+    async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> None:
+        role = self._access.role(inbound.chat.platform, inbound.person)
+        if not role:  # shut out since it came in
+            return
+        if inbound.pressed:
+            await self._press(inbound, role)
+            return
+        binding = await self._rooms.enter(key, inbound, role)
+        if again and await asyncio.to_thread(self._is_taken, binding.session, f"{key}#{inbound.id}"):
+            await self._staff.service(binding.session).resume(binding.session)
+            return
+        if (answer := await self.commands.run(Asking(key, inbound, role, binding))) is not None:
+            if answer:
+                await self._tell(inbound, answer)
+            return
+        if await self._reply(binding, inbound):
+            return
+        await self._submit(binding, inbound, role)
+
+    async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
+        text, images = await self._content(binding, inbound)
+        if not text.strip() and not images:
+            return
+        if not binding.busy:
+            await asyncio.wrap_future(self._app.store.chats.set_busy(binding.key, busy=True))
+        service = self._staff.service(binding.session)
+        via = f"{binding.key}#{inbound.id}"
+        try:
+            await service.submit(binding.session, text, images=images, delivery=self._settings.while_busy, via=via)
+        except SessionNotFound:  # deleted at this moment
+            again = await self._rooms.begin(binding.key, inbound, role)
+            await self._staff.service(again.session).submit(again.session, text, images=images, via=via)
+
+    async def _content(self, binding: Binding, inbound: Inbound) -> tuple[str, tuple[Image, ...]]:
+        """The words, with those of voice notes, and files as the model can find them."""
+        lines = [inbound.text] if inbound.text else []
+        images: list[Image] = []
+        post = self._office.posts[inbound.chat.platform]
+        most = min(post.adapter.limits.file_bytes, self._settings.file_bytes)
+        work = self._office.folder(binding.session)
+        for attachment in inbound.attachments:
+            try:
+                data = await post.adapter.fetch(attachment, most)
+            except AdapterError as error:
+                lines.append(f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]")
+                continue
+            path, image = await asyncio.to_thread(keep_file, work, attachment, data)
+            if image is not None:
+                images.append(image)
+            if attachment.kind == "voice" and self.voice is not None:
+                lines.append(await self.voice.write_down(path))
+                continue
+            lines.append(f"[{attachment.kind}: {path}]")
+        text = "\n".join(lines)
+        if inbound.chat.kind == "direct" or not text:
+            return text, tuple(images)
+        name = " ".join(inbound.person.name.split())[:_NAME].replace("]", ")") or inbound.person.id
+        return f"[{name}] {text}", tuple(images)
+
+    async def _reply(self, binding: Binding, inbound: Inbound) -> bool:
+        """Whether the words were the answer to a question of a tool."""
+        if not inbound.text.strip():
+            return False
+        service = self._staff.service(binding.session)
+        for asked in await service.pending(binding.session) if service.works_on(binding.session) else ():
+            if isinstance(asked, QuestionAsked):
+                text = _chosen(inbound.text.strip(), asked.options)
+                return await service.reply(binding.session, asked.call_id, text, by=_who(inbound))
+        return False
+
+    async def _press(self, inbound: Inbound, role: Role) -> None:
+        press = read_press(inbound.pressed)
+        found = self._app.store.chats.piece(press.piece) if press else None
+        adapter = self._office.posts[inbound.chat.platform].adapter
+        if press is None or found is None:
+            await adapter.told(inbound, "This is over.")
+            return
+        session, seq = found[1].session, found[1].seq
+        rows = await asyncio.to_thread(self._app.store.log.events, session, after=seq - 1, limit=1)
+        asked = rows[0].event if rows else None
+        service = self._staff.service(session)
+        if isinstance(asked, QuestionAsked):
+            options = dict(enumerate(asked.options))
+            text = options.get(int(press.word), press.word) if press.word.isdigit() else press.word
+            counted = await service.reply(session, asked.call_id, text, by=_who(inbound))
+        elif asked is None or (verdict := verdict_of(press.word)) is None:
+            counted = False
+        elif not self._access.may_approve(role):
+            await adapter.told(inbound, "Only an owner can answer this.")
+            return
+        else:
+            counted = await service.answer(session, getattr(asked, "call_id", ""), verdict, by=_who(inbound))
+        await adapter.told(inbound, "Done." if counted else "Somebody was faster, or it has expired.")
+
+    async def _meet(self, inbound: Inbound) -> None:
+        """A stranger gets one polite line at most, in a chat of their own; nothing runs, nothing is kept."""
+        if inbound.chat.kind != "direct" or inbound.pressed:
+            return
+        code = await asyncio.to_thread(self._access.request, inbound.chat.platform, inbound.person)
+        if not code:
+            return
+        text = (
+            f"Hello! I only talk to people my owner knows. If that is you, or they know you, have them run this within"
+            f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
+        )
+        task = asyncio.get_running_loop().create_task(self._tell(inbound, text))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self, inbound: Inbound, text: str) -> None:
+        post = self._office.posts[inbound.chat.platform]
+        out = Outbound(text=text, reply_to=inbound.message, key=f"hermes-{inbound.id}")
+        await post.tell(inbound.chat, out)
+
+    def _is_taken(self, session: str, via: str) -> bool:
+        """Whether the session has these very words already."""
+        messages = self._app.store.log.messages(session)
+        return any(isinstance(message, UserMessage) and message.via == via for message in messages)
+
+
+def _who(inbound: Inbound) -> str:
+    return f"{inbound.chat.platform} ({inbound.person.name or inbound.person.id})"
+
+
+def _chosen(text: str, options: tuple[str, ...]) -> str:
+    """A number stands for the option at that place."""
+    return options[int(text) - 1] if text.isdigit() and 0 < int(text) <= len(options) else text

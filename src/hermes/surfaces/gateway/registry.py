@@ -1,0 +1,95 @@
+"""Which platforms there are: those that come with Hermes, and those that enabled plugins bring. A platform's module is
+imported only when it runs.
+
+A plugin brings platforms with a file `gateway/adapter.py` in its folder, which holds `ADAPTERS`: functions that build
+an adapter, by the platform's name.
+"""
+
+import importlib
+import importlib.util
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hermes.errors import HermesError, UsageError
+from hermes.plugins import Catalogue
+from hermes.settings import Home, Secrets, Settings
+from hermes.surfaces.gateway.port import House, Part
+
+log = logging.getLogger("hermes.gateway")
+
+
+class Platform(NamedTuple):
+    """One that comes with Hermes: it runs when its secrets are set. `extra` is what else must be installed."""
+
+    name: str
+    module: str
+    secrets: tuple[str, ...]
+    extra: str = ""
+
+
+PLATFORMS = (
+    Platform("telegram", "hermes.surfaces.gateway.adapters.telegram", ("TELEGRAM_BOT_TOKEN",)),
+    Platform("discord", "hermes.surfaces.gateway.adapters.discord", ("DISCORD_BOT_TOKEN",), "discord"),
+    Platform("slack", "hermes.surfaces.gateway.adapters.slack", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), "slack"),
+    Platform("email", "hermes.surfaces.gateway.adapters.mail", ("EMAIL_PASSWORD",)),
+    Platform("webhook", "hermes.surfaces.gateway.adapters.webhook", ("GATEWAY_WEBHOOK_SECRET",), "web"),
+    Platform("api", "hermes.surfaces.gateway.api_server.server", ("API_SERVER_KEY",), "web"),
+)
+
+
+def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
+    """The platforms that are to run, by name."""
+    if settings.gateway.platforms:
+        return list(dict.fromkeys(settings.gateway.platforms))
+    found = [one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)]
+    return [*found, *(name for name, _ in _of_plugins(home))]
+
+
+def build_part(name: str, house: House) -> Part:
+    """Makes a platform's part. Raises what a person can put right."""
+    builder = _builder(name, house.app.home)
+    part = builder(house)
+    part.name = part.name or name
+    return part
+
+
+def _builder(name: str, home: Home) -> Callable[[House], Part]:
+    platform = next((one for one in PLATFORMS if one.name == name), None)
+    if platform is None:
+        brought = dict(_of_plugins(home))
+        if name in brought:
+            return _adapters(brought[name])[name]
+        known = ", ".join([*(one.name for one in PLATFORMS), *brought])
+        raise UsageError(f"There is no platform {name!r}.", hint=f"There are: {known}.")
+    try:
+        return importlib.import_module(platform.module).build
+    except ImportError as error:
+        hint = f"Install it with: pip install 'hermes-agent[{platform.extra}]'" if platform.extra else ""
+        raise HermesError(f"{name} needs a part that is not installed ({error.name}).", hint=hint) from error
+
+
+def _of_plugins(home: Home) -> list[tuple[str, Path]]:
+    """Platforms of enabled plugins, and the file each is in."""
+    if not (home.root / "plugins.json").exists():
+        return []
+    files = [
+        plugin.folder / "gateway" / "adapter.py" for plugin in Catalogue(home).every() if plugin.state == "enabled"
+    ]
+    return [(name, file) for file in files if file.is_file() for name in _adapters(file)]
+
+
+def _adapters(file: Path) -> Mapping[str, Callable[[House], Part]]:
+    """What a plugin's file holds. The boundary to others' code: what is wrong with it is logged, and it brings none."""
+    name = f"hermes_plugin_{file.parent.parent.name.replace('-', '_')}_gateway"
+    try:
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            return {}
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return dict(module.ADAPTERS)
+    except Exception:
+        log.exception("the plugin's file %s can't be used", file)
+        return {}

@@ -1,0 +1,72 @@
+"""Gives chats their sessions: the one they have, a new one, or one from elsewhere."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from hermes.app import App
+from hermes.errors import SessionNotFound
+from hermes.schema.events import SessionCreated
+from hermes.store.chats import Binding
+from hermes.surfaces.gateway.access import Role
+from hermes.surfaces.gateway.office import Office
+from hermes.surfaces.gateway.port import Inbound
+
+
+class Rooms:
+    """Over one database."""
+
+    def __init__(self, app: App, office: Office) -> None:
+        self._app = app
+        self._office = office
+
+    async def enter(self, key: str, inbound: Inbound, role: Role) -> Binding:
+        """The session of a chat, begun if there is none."""
+        found = self._app.store.chats.find(key)
+        if found is None:
+            return await self.begin(key, inbound, role)
+        try:
+            self._app.store.sessions.find(found.session)
+        except SessionNotFound:  # somebody has deleted it
+            return await self.begin(key, inbound, role)
+        return found
+
+    async def begin(self, key: str, inbound: Inbound, role: Role) -> Binding:
+        """A new session for a chat."""
+        before = self._app.store.chats.find(key)
+        created = SessionCreated(
+            surface=inbound.chat.platform, cwd=str(await asyncio.to_thread(self._folder)), person=_memory(inbound, role)
+        )
+        row = await asyncio.to_thread(self._app.begin, created)
+        model = before.model if before else ""
+        binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, model=model))
+        if before is not None:
+            self._office.tell("gateway.session.reset", before, new_session_id=row.session)
+        self._office.tell("gateway.session.start", binding)
+        return binding
+
+    async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
+        """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
+        info = await asyncio.to_thread(self._app.store.sessions.find, name)
+        return await self._bind(key, inbound, Binding(key, info.id, "", seq=info.head))
+
+    async def _bind(self, key: str, inbound: Inbound, binding: Binding) -> Binding:
+        chats = self._app.store.chats
+        before = chats.find(key)
+        chat = msgspec.json.encode(inbound.chat).decode("utf-8", "replace")
+        binding = msgspec.structs.replace(binding, chat=chat, person=inbound.person.id)
+        await asyncio.wrap_future(chats.bind(binding))
+        self._office.bound(binding, before.session if before else "")
+        return binding
+
+    def _folder(self) -> Path:
+        named = self._app.settings.gateway.folder or "~/hermes"
+        folder = Path(named).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _memory(inbound: Inbound, role: Role) -> str:
+    """Whose memory the session uses: an owner's is Hermes's own, everybody else has one to themselves."""
+    return "" if role == "owner" else f"{inbound.chat.platform}:{inbound.person.id}"

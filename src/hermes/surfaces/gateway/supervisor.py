@@ -1,0 +1,125 @@
+"""Keeps one part running: cuts a connect that hangs, tries again, and says how it is."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable
+
+from hermes.core.ports import Clock
+from hermes.errors import HermesError, in_sentences
+from hermes.settings.secrets import mask
+from hermes.surfaces.gateway.port import Inbound, Part, TooFast, Unauthorized
+from hermes.surfaces.gateway.status import PartState, PartStatus
+
+log = logging.getLogger("hermes.gateway")
+
+_FIRST, _LONGEST = 1.0, 60.0  # seconds between attempts
+_HOPELESS = 300.0  # seconds between attempts with a token that was refused
+_CALM = 60.0  # seconds of being connected, after which the next failure counts as the first
+
+
+class Supervisor:
+    """Is the inlet of its part."""
+
+    def __init__(
+        self,
+        part: Part,
+        *,
+        clock: Clock,
+        patience: float,
+        receive: Callable[[Inbound], Awaitable[None]],
+        settle: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self.part = part
+        self.status = PartStatus(name=part.name)
+        self._clock = clock
+        self._patience = patience
+        self._receive = receive
+        self._settle = settle
+        self._connected = asyncio.Event()
+        self._calm_since = 0.0
+
+    async def connected(self, identity: str) -> None:
+        """The part is connected; returns when what was left from before is delivered."""
+        self._connected.set()
+        self._calm_since = self._clock.now()
+        self.status.identity = identity
+        self._set("connected")
+        log.info("%s is connected as %s", self.part.name, identity)
+        await self._settle(self.part.name)
+
+    async def receive(self, inbound: Inbound) -> None:
+        """Takes a message in."""
+        await self._receive(inbound)
+
+    def disturbed(self, why: str) -> None:
+        """The part sees to it itself; here it is shown."""
+        if why:
+            self._fail(why)
+            self._set("retrying")
+        elif self.status.state == "retrying":
+            self._set("connected")
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        wait = _FIRST
+        while True:
+            self._connected.clear()
+            self._set("connecting")
+            self.status.attempts += 1
+            pause = await self._attempt()
+            if self._calm_since and self._clock.now() - self._calm_since > _CALM:
+                wait, self.status.attempts = _FIRST, 0
+            self._calm_since = 0.0
+            pause = pause or wait * random.uniform(0.75, 1.25)  # noqa: S311 - only spreads attempts
+            log.warning("%s: %s; tried again in %.0f s", self.part.name, self.status.error, pause)
+            await asyncio.sleep(pause)
+            wait = min(wait * 2, _LONGEST)
+
+    async def _attempt(self) -> float:
+        """One run of the part; how long to wait at least before the next, 0 for as long as usual."""
+        work = asyncio.get_running_loop().create_task(self.part.run(self))
+        try:
+            await self._until_connected(work)
+            await work
+            self._fail("it ended by itself")
+        except TimeoutError:
+            self._fail(f"it did not connect within {self._patience:g} seconds")
+        except Unauthorized as error:
+            self._fail(in_sentences(error))
+            self._set("failed")
+            return _HOPELESS
+        except TooFast as error:
+            self._fail(error.message)
+            self._set("retrying")
+            return error.seconds
+        except HermesError as error:
+            self._fail(in_sentences(error))
+        except Exception as error:  # the boundary of a part: the others go on
+            log.exception("%s failed", self.part.name)
+            self._fail(f"{type(error).__name__}: {error}")
+        finally:
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):  # it was reported, or is being cut
+                await asyncio.wait({work}, timeout=5.0)
+        self._set("retrying")
+        return 0.0
+
+    async def _until_connected(self, work: "asyncio.Task[None]") -> None:
+        waiting = asyncio.get_running_loop().create_task(self._connected.wait())
+        try:
+            done, _ = await asyncio.wait({work, waiting}, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                raise TimeoutError
+        finally:
+            waiting.cancel()
+
+    def _set(self, state: PartState) -> None:
+        if self.status.state != state:
+            self.status.state = state
+            self.status.since = self._clock.now()
+
+    def _fail(self, why: str) -> None:
+        self.status.error = mask(why)
+        self.status.error_at = self._clock.now()
