@@ -20,6 +20,7 @@ from hermes.learning.change import (
 )
 from hermes.learning.learning import Learning
 from hermes.learning.proposals import Proposal
+from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, safe_path
 from hermes.schema.event import Event
 from hermes.schema.learning import LearningChanged, LearningProposed
@@ -29,6 +30,7 @@ from hermes.tools.tool import tool
 Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
 _LONGEST_QUESTION = 4_000
+_FOUND = 10  # notes of one search
 _YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
 
 
@@ -53,8 +55,22 @@ class LearningTools:
         self._clock = clock
 
     def all(self) -> tuple[Tool, ...]:
-        """The tools, in the order the model sees them."""
-        return (self.memory, self.skills_list, self.skill_view, self.skill_manage)
+        """The tools, in the order the model sees them; one more where a memory service is named."""
+        more = (self.memory_search,) if self._learning.memory.provider is not None else ()
+        return (self.memory, self.skills_list, self.skill_view, self.skill_manage, *more)
+
+    @tool("memory_search", effect="read")
+    async def memory_search(self, query: str) -> ToolResult:
+        """Searches the memory service for notes from earlier sessions."""
+        provider = self._learning.memory.provider
+        if provider is None:
+            raise ToolFailed("There is no memory service.", hint="The user can name one: learning.memory_url")
+        try:
+            found = await asyncio.to_thread(provider.search, query, _FOUND)
+        except LearningError as error:
+            raise ToolFailed(error.message, hint=error.hint) from error
+        kept = [f"- {' '.join(note.text.split())}" for note in found if not scan(note.text)]
+        return ToolResult(text="\n".join(kept) or "nothing found", source="the memory service")
 
     @tool("memory", effect="read")
     async def memory(self, context: ToolContext, edits: list[MemoryEdit] = []) -> ToolResult:  # noqa: B006 - a schema

@@ -8,9 +8,10 @@ import msgspec
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.learning.change import Applied, Change, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.external import MemoryProvider, external_memory
 from hermes.learning.history import History, Reverted
 from hermes.learning.library import BUNDLED, Library
-from hermes.learning.memory import Limits, Memory, MemoryProvider
+from hermes.learning.memory import Limits, Memory
 from hermes.learning.proposals import Proposal, Proposals
 from hermes.learning.records import Records
 from hermes.learning.repository import Repository
@@ -132,9 +133,10 @@ def open_learning(
     provider: MemoryProvider | None = None,
     bundled: Path = BUNDLED,
 ) -> Learning:
-    """Puts the parts together. Touches no file."""
+    """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read."""
     clock = clock or SystemClock()
     folder = home.root / "learning"
+    provider = provider or external_memory(home, settings, environment)
     history = History(home.root, Repository(home.root, folder / "history.git", environment))
     memory = Memory(home.memories, history, Limits(settings.memory_limit, settings.user_limit), provider=provider)
     skills = Library(home.skills, Records(folder), history, clock, bundled)

@@ -8,13 +8,13 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from hermes.errors import SettingsError
 from hermes.learning.change import Applied, LearningError, MemoryChange, MemoryEdit, MemoryName, Provenance, text_diff
 from hermes.learning.entries import SEPARATOR, Note, Notes
+from hermes.learning.external import MemoryProvider, carry_over
 from hermes.learning.folders import make_private
 from hermes.learning.history import History
 from hermes.learning.scan import scan
@@ -25,6 +25,7 @@ log = logging.getLogger("hermes.learning")
 FILES: Mapping[MemoryName, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 _MOST_BYTES = 1_000_000
 _PENDING = ".pending.json"
+_RECALLED = 50  # notes of a memory elsewhere in a prompt
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -36,18 +37,6 @@ class Limits(msgspec.Struct, frozen=True):
     def of(self, name: MemoryName) -> int:
         """The limit of one file."""
         return self.memory if name == "memory" else self.user
-
-
-class MemoryProvider(Protocol):
-    """A memory somewhere else, beside the files. It may fail: the files are what counts."""
-
-    def recall(self) -> str:
-        """What is to be in the prompt of a new session."""
-        ...
-
-    def changed(self, change: MemoryChange, origin: Provenance) -> None:
-        """The files were changed."""
-        ...
 
 
 class Flagged(msgspec.Struct, frozen=True):
@@ -67,7 +56,7 @@ class Memory:
         self._folder = folder
         self._history = history
         self._limits = limits or Limits()
-        self._provider = provider
+        self.provider = provider
 
     def path(self, name: MemoryName) -> Path:
         """Where a file is."""
@@ -115,8 +104,8 @@ class Memory:
     def snapshot(self) -> str:
         """The part of the system prompt that holds the memory; empty when there is none."""
         parts = [self._for_prompt(name) for name in FILES]
-        if self._provider is not None:
-            parts.append(self._recalled(self._provider))
+        if self.provider is not None:
+            parts.append(self._recalled(self.provider))
         text = "\n".join(part for part in parts if part)
         if not text:
             return ""
@@ -213,23 +202,28 @@ class Memory:
         return f'<memory file="{FILES[name]}">\n{inside}\n</memory>'
 
     def _recalled(self, provider: MemoryProvider) -> str:
+        """What the memory elsewhere says beyond the files, without what looks injected."""
         try:
-            text = provider.recall().strip()
-        except (OSError, LearningError) as error:
-            log.warning("the external memory did not answer: %s", error)
+            found = provider.recent(_RECALLED)
+        except LearningError as error:
+            log.warning("%s", error)
             return "[The external memory did not answer.]"
-        if scan(text):
-            return "[What the external memory says is kept out: it looks like injected instructions.]"
-        limit = self._limits.memory
-        return f'<memory file="external">\n{text[:limit].replace("</memory", "&lt;/memory")}\n</memory>' if text else ""
+        here = "\n".join(self.read(name) for name in FILES)
+        new = [note.text for note in found if note.text not in here]
+        kept = [text for text in new if not scan(text)]
+        lines = [f"- {' '.join(text.split())}" for text in kept]
+        if len(kept) < len(new):
+            lines.append(f"[{len(new) - len(kept)} notes are kept out: they look like injected instructions.]")
+        text = "\n".join(lines)[: self._limits.memory].replace("</memory", "&lt;/memory")
+        return f'<memory file="external">\n{text}\n</memory>' if text else ""
 
     def _tell(self, change: MemoryChange, origin: Provenance) -> None:
-        if self._provider is None:
+        if self.provider is None:
             return
         try:
-            self._provider.changed(change, origin)
-        except (OSError, LearningError) as error:
-            log.warning("the external memory did not take a change: %s", error)
+            carry_over(self.provider, change.edits, origin)
+        except LearningError as error:
+            log.warning("%s A change of the memory is in the files alone.", error)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

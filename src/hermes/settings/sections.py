@@ -284,6 +284,14 @@ class Learning(Section, frozen=True):
     )
     memory_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")] = 6_000
     user_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")] = 3_000
+    memory_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^\s/?#]+[^\s?#]*$",
+            description="A memory service beside the files: mem0's REST API; its key is the secret MEMORY_API_KEY.",
+        ),
+    ] = ""
+    memory_user: Annotated[str, Meta(min_length=1, description="Whose notes are meant at that service.")] = "hermes"
     retire_after: Annotated[
         int, Meta(ge=0, le=3_650, description="Days unused, after which a skill Hermes wrote is archived; 0 for never.")
     ] = 90
@@ -318,6 +326,7 @@ class Telegram(Section, frozen=True):
     webhook_url: Annotated[
         str, Meta(description="Public https address that leads to `gateway.port`; empty to ask Telegram for messages.")
     ] = ""
+    per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
 
 
 class Email(Section, frozen=True):

@@ -5,14 +5,16 @@ import subprocess
 
 import msgspec
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import MemoryName
+from hermes.learning.external import MemoryProvider
 from hermes.learning.learning import Learning
 from hermes.learning.memory import FILES
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import add_history, learning_here, show_history, take_back
-from hermes.surfaces.terminal.text import clean, one_line, stdout_screen
+from hermes.surfaces.terminal.text import clean, count, one_line, stdout_screen
 
+_COUNTED = 1_000  # notes of a memory service
 _EXAMPLES = """\
 examples:
   hermes memory show                 what is remembered, and how full it is
@@ -66,10 +68,21 @@ def _show(learning: Learning, *, as_json: bool) -> int:
         print()
     for note in flagged:
         print(style.yellow(f"Kept out of the prompt ({note.why}): {one_line(note.text)[:120]}"))
+    if memory.provider is not None:
+        print(_elsewhere(memory.provider))
     waiting = sum(proposal.change.title.startswith("memory") for proposal in learning.proposals.pending())
     if waiting:
         print(f"{waiting} proposed changes wait for your word: hermes skills proposals")
     return 0
+
+
+def _elsewhere(provider: MemoryProvider) -> str:
+    """How the memory service is."""
+    try:
+        found = provider.recent(_COUNTED)
+    except HermesError as error:
+        return in_sentences(error, "The files are what counts, and are not touched by this.")
+    return f"The memory service answers; it has {count(len(found), 'note')}{' or more' * (len(found) == _COUNTED)}."
 
 
 def _edit(learning: Learning, name: MemoryName) -> int:
