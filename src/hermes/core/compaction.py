@@ -83,7 +83,7 @@ async def compact(model: Model, messages: Sequence[Message], cut: Cut, *, window
     words = [message.text for message in messages if _is_person(message)]
     language = language_of("\n".join(words[-10:]))
     output = min(_OUTPUT_TOKENS, window // 4)
-    room = window - output - _ASKING - _LONGEST // 3
+    room = window - 2 * output - _ASKING  # the notes from before are at most as long as a reply
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(mask(_transcript(middle)), max(room, 1_000)):
