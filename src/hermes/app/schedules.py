@@ -15,9 +15,9 @@ from hermes.schedules.phrases import understand
 from hermes.schedules.plan import following
 from hermes.schedules.zones import ScheduleError, local_zone
 from hermes.schema.event import Event
+from hermes.schema.messages import AssistantMessage
 from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, ScheduleChanged
 from hermes.settings.load import environment
-from hermes.tools.toolsets import TOOLSETS
 
 if TYPE_CHECKING:
     from hermes.store.schedules import Schedules
@@ -130,11 +130,9 @@ class JobBook:
         return job
 
     def by_hand(self, name: str) -> tuple[Job, Instant]:
-        """Plans a run for now, also of a job that is paused."""
+        """A run for now, also of a job that is paused. Whoever runs it claims it, or plans it for the loop."""
         job, now = self.store.find(name), self._app.clock.now()
-        instant = Instant(job.id, now, now, "hand")
-        self.store.plan(instant)
-        return job, instant
+        return job, Instant(job.id, now, now, "hand")
 
     def ran(self, job: Job) -> Job:
         """The job as it is once it has begun another run that its schedule asked for."""
@@ -158,6 +156,13 @@ class JobBook:
         return planned
 
 
+def answer_of(app: App, session: str) -> str:
+    """The result of a run of before."""
+    rows = app.store.log.every_event(session) if session else ()
+    texts = [row.event.text.strip() for row in rows if isinstance(row.event, AssistantMessage)]
+    return next((text for text in reversed(texts) if text), "")
+
+
 def _checked(job: Job) -> Job:
     """The job, if it can be kept."""
     if not job.prompt:
@@ -172,9 +177,12 @@ def _checked(job: Job) -> Job:
     if job.deliver != NOWHERE and not _TARGET.fullmatch(job.deliver):
         hint = "There are none, file:PATH, session:ID, and chats such as telegram:123456."
         raise ScheduleError(f"{job.deliver!r} is no place to deliver to.", hint=hint)
-    unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
-    if unknown:
-        raise ScheduleError(f"There is no toolset {min(unknown)!r}.", hint="`hermes tools` lists them.")
+    if job.toolsets:
+        from hermes.tools.toolsets import TOOLSETS  # with all tools, which a list of jobs does not need
+
+        unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
+        if unknown:
+            raise ScheduleError(f"There is no toolset {min(unknown)!r}.", hint="`hermes tools` lists them.")
     if job.cwd and not Path(job.cwd).is_absolute():
         raise ScheduleError(f"{job.cwd!r} is no whole path.", hint="Begin it with a slash.")
     return job

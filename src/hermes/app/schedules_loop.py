@@ -9,8 +9,8 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules import JobBook
-from hermes.app.schedules_run import SILENT, JobRun, Outcome, answer_of, put_into_session, write_to_file
+from hermes.app.schedules import JobBook, answer_of
+from hermes.app.schedules_run import SILENT, JobRun, Outcome, put_into_session, write_to_file
 from hermes.errors import HermesError, StoreError, in_sentences
 from hermes.schedules.plan import GRACE, backlog, following
 from hermes.schema.schedules import NOWHERE, Instant, Job, ScheduleEnded, ScheduleStarted
@@ -43,6 +43,7 @@ class ScheduleLoop:
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
+        self._delivering = asyncio.Lock()
         self._looked = 0.0
         self._watching_since = 0.0
         self._failing = ""
@@ -93,8 +94,10 @@ class ScheduleLoop:
             self._watching_since = now
             await asyncio.to_thread(self._clear_up)
         self._looked = now
-        for gone in await asyncio.to_thread(self._book.store.settle):
-            self._ended(gone)
+        if gone := await asyncio.to_thread(self._book.store.settle):
+            jobs = {job.id: job for job in self._book.store.jobs(removed=True)}
+            for one in gone:
+                self._ended(one, jobs.get(one.job))
         await self._deliver_waiting()
         while await self._begin_due(now):
             pass
@@ -238,20 +241,24 @@ class ScheduleLoop:
         """Takes results to their chats, also those of runs in processes that could not."""
         if self._deliver is None:
             return
-        for instant in await asyncio.to_thread(self._book.store.undelivered):
-            job = next((one for one in self._book.store.jobs(removed=True) if one.id == instant.job), None)
-            if job is None:
-                continue
-            text = await asyncio.to_thread(answer_of, self._app, instant.session)
-            try:
-                await self._deliver(job.deliver, report(job, instant.state, instant.reason, text))
-                delivery = job.deliver
-            except HermesError as error:
-                log.warning("the result of job %s was not delivered: %s", job.id, in_sentences(error))
-                delivery = f"not delivered: {error.message}"
-            await asyncio.to_thread(self._book.store.delivered, instant, delivery)
+        async with self._delivering:  # one after the other: what one run delivers another does not
+            waiting = await asyncio.to_thread(self._book.store.undelivered)
+            jobs = {job.id: job for job in self._book.store.jobs(removed=True)} if waiting else {}
+            for instant in waiting:
+                if instant.job in jobs:
+                    await self._take(self._deliver, jobs[instant.job], instant)
 
-    def _ended(self, instant: Instant, job: Job | None = None) -> None:
+    async def _take(self, deliver: Deliver, job: Job, instant: Instant) -> None:
+        text = await asyncio.to_thread(answer_of, self._app, instant.session)
+        try:
+            await deliver(job.deliver, report(job, instant.state, instant.reason, text))
+            delivery = job.deliver
+        except HermesError as error:
+            log.warning("the result of job %s was not delivered: %s", job.id, in_sentences(error))
+            delivery = f"not delivered: {error.message}"
+        await asyncio.to_thread(self._book.store.delivered, instant, delivery)
+
+    def _ended(self, instant: Instant, job: Job | None) -> None:
         """Tells of an instant that is over; loudly, unless all is well."""
         name = job.name if job else instant.job
         if instant.state != "done":

@@ -11,6 +11,7 @@ import msgspec
 from hermes.app.agent import Agent
 from hermes.app.app import App
 from hermes.errors import HermesError, in_sentences
+from hermes.schedules.words import length
 from hermes.schema.events import ApprovalAnswered, SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
@@ -94,13 +95,6 @@ class JobRun:
         return text, denied
 
 
-def answer_of(app: App, session: str) -> str:
-    """The result of a run of before."""
-    rows = app.store.log.every_event(session) if session else ()
-    texts = [row.event.text.strip() for row in rows if isinstance(row.event, AssistantMessage)]
-    return next((text for text in reversed(texts) if text), "")
-
-
 def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
     refused = f"{denied} calls were not made: nobody was there to approve them" if denied else ""
     if ended is None:
@@ -123,15 +117,6 @@ def put_into_session(app: App, session: str, job: Job, text: str) -> str:
     info = app.store.sessions.find(session)
     app.record(info.id, UserMessage(text=f"[Scheduled: {job.name}]\n\n{text}"))
     return f"session:{info.id}"
-
-
-def length(seconds: float) -> str:
-    """A length of time in words."""
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= size and seconds % size == 0:
-            count = int(seconds // size)
-            return f"{count} {unit}{'s' if count != 1 else ''}"
-    return f"{seconds:g} seconds"
 
 
 def _settings_of(settings: Settings, job: Job) -> Settings:

@@ -168,3 +168,12 @@ class Words:
         following = [word for word, _, _ in self._words[self._at : self._at + 3]]
         listed = following[:1] in ([","], ["and"])
         return listed and any(word[0].isdecimal() or word in _NAMED_TIMES for word in following[1:])
+
+
+def length(seconds: float) -> str:
+    """A length of time in words."""
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    return f"{seconds:g} seconds"

@@ -107,6 +107,8 @@ class Schedules:
             WHERE job = ? AND due = ? AND state = 'planned'"""
             if busy:
                 return None
+            if instant.cause == "hand":  # for now, and never planned before
+                _write(connection, instant)
             connection.execute(query, (taken.owner, taken.expires, now, instant.job, instant.due))
             if not connection.changes():
                 return None

@@ -313,7 +313,7 @@ async def test_a_run_by_hand_is_done_also_while_paused_and_leaves_the_plan_alone
     async with bench(tmp_path) as b:
         job = b.job("every day at 9:00")
         b.book.pause(job.id)
-        b.book.by_hand(job.id)
+        b.book.store.plan(b.book.by_hand(job.id)[1])
         await b.until_idle()
         assert [one[::2] for one in b.history() if one[0] == "done"] == [("done", "hand")]
         assert b.book.store.planned() == []

@@ -1,0 +1,139 @@
+"""`hermes cron` as processes: making and changing jobs, running them, and dying while one runs."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served
+
+_PATIENCE = 30.0
+
+
+async def data(hermes: InstalledHermes, *arguments: str) -> Any:
+    done = await hermes.run("cron", *arguments, "--json", TZ="Europe/Berlin")
+    assert done.code == 0, done.err
+    return msgspec.json.decode(done.out)
+
+
+async def until(look: Callable[[], Awaitable[Any]]) -> Any:
+    """Looks again and again, until there is something."""
+    async with asyncio.timeout(_PATIENCE):
+        while not (found := await look()):
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def test_a_job_is_made_shown_changed_paused_and_removed(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    nothing = await hermes.run("cron")
+    assert (nothing.code, "There are no jobs yet" in nothing.out) == (0, True)
+    assert not hermes.home.exists()  # looking makes nothing
+    made = await hermes.run("cron", "add", "every weekday at 9", "what is new?", "--name", "news", TZ="Europe/Berlin")
+    assert made.code == 0
+    assert "Next run: in " in made.out
+    assert " 09:00 (Europe/Berlin)" in made.out
+    assert "hermes gateway run" in made.out
+    (job,) = (await data(hermes, "list"))["jobs"]
+    assert (job["schedule"], job["state"], job["cwd"]) == ("every weekday at 9", "active", str(hermes.work))
+    listed = await hermes.run("cron", "list")
+    assert "news" in listed.out
+    assert "every weekday at 9" in listed.out
+    changed = await data(hermes, "edit", "news", "--schedule", "every 2 hours", "--timeout", "10m", "--budget", "$0.5")
+    assert (changed["rule"]["seconds"], changed["timeout"], changed["budget"]) == (7200, 600, "$0.5")
+    assert (await data(hermes, "pause", job["id"][:3]))["state"] == "paused"
+    assert "paused: by you" in (await hermes.run("cron", "list")).out
+    assert (await data(hermes, "resume", "news"))["state"] == "active"
+    shown = await hermes.run("cron", "show", "news")
+    assert "stopped after 10 minutes, at most $0.5" in shown.out
+    assert (await hermes.run("cron", "remove", "news")).code == 0
+    assert (await data(hermes, "list"))["jobs"] == []
+    reasons = {one["reason"] for one in (await data(hermes, "history"))["history"]}
+    assert "the job was removed" in reasons
+
+
+async def test_wrong_words_are_answered_with_what_was_understood(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    for words, said in (
+        (("add", "every blue moon", "sing"), "Understood “every”"),
+        (("add", "every day at 9", "x", "--budget", "lots"), "not an amount"),
+        (("add", "every day at 9", "x", "--tools", "magic"), "no toolset"),
+        (("add", "every day at 9", "x", "--zone", "Mars/City"), "no time zone"),
+        (("edit", "nothing", "--name", "x"), "no job"),
+        (("next", "sometime"), "can't be read"),
+    ):
+        done = await hermes.run("cron", *words)
+        assert (done.code, said in done.err) == (2, True), done.err
+
+
+async def test_when_a_schedule_would_run(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    done = await hermes.run("cron", "next", "0 12 * * *", "--zone", "Asia/Tokyo", "--count", "3")
+    assert done.out.count(" 12:00  in ") == 3
+    assert "(Asia/Tokyo)" in done.out
+    assert not hermes.home.exists()
+
+
+async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(tmp_path: Path) -> None:
+    async with ModelServer("All is well.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        done = await hermes.run("cron", "run", "check")
+        assert (done.code, done.out) == (0, "All is well.\n"), done.err
+        (ran,) = (await data(hermes, "history", "check"))["history"]
+        assert (ran["state"], ran["cause"], ran["answer"]) == ("done", "hand", "All is well.")
+        assert "All is well." in (await hermes.run("sessions", "show", ran["session"])).out
+        assert (await data(hermes, "list"))["jobs"][0]["state"] == "active"
+
+
+async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> None:
+    async with ModelServer(Served(fault=Fault(status=401, message="bad key")), repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        done = await hermes.run("cron", "run", "check")
+        assert (done.code, done.out) == (1, "")
+        assert "failed" in done.err
+
+
+async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp_path: Path) -> None:
+    async with ModelServer(Served(fault=Fault(hang="body")), "Fine.", "Fine.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("cron", "add", "in 1 minute", "check", "--name", "check")
+        victim = await hermes.start("cron", "run", "check")
+        await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
+        (running,) = (await data(hermes, "history"))["history"]
+        assert running["state"] == "running"
+        os.kill(victim.pid, signal.SIGKILL)
+        await victim.communicate()
+        daemon = await hermes.start("cron", "daemon")
+
+        async def settled() -> Any:
+            return [one for one in (await data(hermes, "history"))["history"] if one["state"] == "failed"]
+
+        (failed,) = await until(settled)
+        assert failed["reason"] == "the process ended while it ran"
+        assert len(server.posts) == 1  # it was not run again
+        second = await hermes.run("cron", "run", "check")
+        assert (second.code, second.out) == (0, "Fine.\n")
+        daemon.send_signal(signal.SIGTERM)
+        out, err = await asyncio.wait_for(daemon.communicate(), _PATIENCE)
+        assert (daemon.returncode, err.decode()) == (0, "")
+        assert "the process ended while it ran" in out.decode()
+
+
+async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> None:
+    async with ModelServer(Served(fault=Fault(hang="body"))) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        running = await hermes.start("cron", "run", "check")
+        await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
+        running.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(running.communicate(), _PATIENCE)
+        assert (running.returncode, "stopped while it ran" in err.decode()) == (1, True), err
+        assert (await data(hermes, "history"))["history"][0]["reason"] == "Hermes was stopped while it ran"
