@@ -99,8 +99,9 @@ class Agent:
 
     @cached_property
     def service(self) -> SessionService:
-        """The sessions of this process, ready to work."""
+        """The sessions of this process, ready to work, and seen from outside."""
         app = self._app
+        app.go_live(self._secrets)
         workshop = Workshop(
             store=app.store,
             ids=app.ids,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from hermes.app.feed import Feed
@@ -20,11 +20,14 @@ from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
-from hermes.settings import Home, Settings
+from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, open_store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 from hermes.store.snapshots import write_snapshot
+
+if TYPE_CHECKING:
+    from hermes.app.outside import Outside
 
 log = logging.getLogger("hermes.app")
 
@@ -62,7 +65,9 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
-        self.told = Told()
+        self.outside: Outside | None = None
+        self._told = Told()
+        self._sent = Told()  # apart, because what a process sends is not believed to be in the log
 
     @property
     def bus(self) -> Bus:
@@ -116,7 +121,8 @@ class App:
 
         A foreign row was written by another process, which sends it where events are sent.
         """
-        if not self.told.claim(row.session, row.epoch, row.seq):
+        place = (row.session, row.epoch, row.seq)
+        if not self._told.claim(*place) or (foreign and self._sent.has(*place)):
             return
         if foreign:
             from hermes.events.origin import relay
@@ -124,6 +130,18 @@ class App:
             relay(self.bus.publish, row.type, self.envelope(row))
         else:
             self.bus.publish(row.type, self.envelope(row))
+
+    def is_news(self, session: str, epoch: int, seq: int) -> bool:
+        """Whether a row that another process sent has not been published here yet; from now on it has."""
+        return not self._told.has(session, epoch, seq) and self._sent.claim(session, epoch, seq)
+
+    def go_live(self, secrets: Secrets, surface: str = "terminal") -> None:
+        """Lets the outside see what this process does, from now until it is closed. The first surface names it."""
+        if self.outside is None:
+            from hermes.app.outside import Outside
+
+            self.outside = Outside(self, secrets, surface)
+            self.outside.open()
 
     def snapshot(self, session: str) -> None:
         """Writes the session's JSON copy, if the user wants one. To be called after each turn.
@@ -161,6 +179,8 @@ class App:
 
     def close(self) -> None:
         """Lets go of the session log. Idempotent."""
+        if self.outside is not None:
+            self.outside.close()
         with self._opening:
             self._closed = True
             if self._store is not None:

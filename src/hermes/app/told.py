@@ -7,24 +7,25 @@ _REMEMBERED = 4096  # sessions
 
 
 class Told:
-    """Rows by their place in the log. Of a session the stretches of rows are kept, of which there are mostly one."""
+    """Rows by their place in the log. Of a session the stretches of rows are kept, of which there is mostly one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[str, tuple[int, list[list[int]]]] = {}
+        self._sessions: dict[tuple[str, int], list[list[int]]] = {}
 
     def claim(self, session: str, epoch: int, seq: int) -> bool:
         """True the first time; whoever is told so publishes the row."""
         with self._lock:
-            known = self._sessions.pop(session, None)
-            if known is not None and known[0] > epoch:
-                self._sessions[session] = known
-                return False
-            stretches = known[1] if known is not None and known[0] == epoch else []
-            self._sessions[session] = (epoch, stretches)  # as the newest
+            stretches = self._sessions.pop((session, epoch), [])
+            self._sessions[session, epoch] = stretches  # as the newest
             if len(self._sessions) > _REMEMBERED:
                 del self._sessions[next(iter(self._sessions))]
             return _add(stretches, seq)
+
+    def has(self, session: str, epoch: int, seq: int) -> bool:
+        """Whether it was claimed."""
+        with self._lock:
+            return any(first <= seq <= last for first, last in self._sessions.get((session, epoch), ()))
 
 
 def _add(stretches: list[list[int]], seq: int) -> bool:

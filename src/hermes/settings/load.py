@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +21,21 @@ MAX_BYTES = 1024 * 1024
 def environment() -> Mapping[str, str]:
     """The environment of this process."""
     return os.environ
+
+
+class EventTarget(NamedTuple):
+    """A dashboard that the environment names for the events of this process. Without a URL there is none."""
+
+    url: str
+    token: str
+    channel: str
+
+
+def event_target(environ: Mapping[str, str] | None = None) -> EventTarget:
+    """What HERMES_DASHBOARD_EVENT_URL, _TOKEN and _CHANNEL say."""
+    environ = environment() if environ is None else environ
+    url, token, channel = (environ.get(f"HERMES_DASHBOARD_EVENT_{name}", "") for name in ("URL", "TOKEN", "CHANNEL"))
+    return EventTarget(url if token else "", token, channel)
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> Home:

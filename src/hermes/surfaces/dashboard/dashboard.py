@@ -11,6 +11,7 @@ from hermes.app import App
 from hermes.app.staff import Staff
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
+from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.follower import Follower
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.gate.gate import Doors
@@ -34,7 +35,7 @@ class Dashboard:
         self.staff = Staff(app, secrets, "dashboard")
         self.hub = Hub(app.bus)
         self.follower = Follower(app, self.hub)
-        self.ingest = Ingest(app.bus, self.hub)
+        self.ingest = Ingest(app, self.hub, Arrivals(app.home))
         self.terminals = Terminals(app.settings.dashboard)
 
     def tell_loop(self, work: Callable[..., None], *arguments: Any) -> None:

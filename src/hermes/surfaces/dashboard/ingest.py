@@ -4,17 +4,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from hermes.app.app import Bus
+from hermes.app import App
+from hermes.events.origin import relay
+from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
 
 log = logging.getLogger("hermes.dashboard")
 
-_PUBLISHERS = 1024  # whose numbers are remembered
+_LARGEST = 2**53  # of an epoch or a number
 
 
 class _Params(msgspec.Struct):
@@ -32,8 +35,8 @@ class _Frame(msgspec.Struct, rename={"relay": "_bus_relay"}):
     method: str = ""
     params: _Params | None = None
     publisher: str = ""
-    epoch: int = 0
-    seq: int = 0
+    epoch: Annotated[int, Meta(ge=0, lt=_LARGEST)] = 0
+    seq: Annotated[int, Meta(ge=0, lt=_LARGEST)] = 0
 
 
 class Ack(msgspec.Struct, frozen=True):
@@ -53,15 +56,17 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class Ingest:
     """Counts what it took, what was no event, and what this process knew already."""
 
-    def __init__(self, bus: Bus, hub: Hub) -> None:
-        self._bus = bus
+    def __init__(self, app: App, hub: Hub, arrivals: Arrivals) -> None:
+        self._app = app
         self._hub = hub
+        self._arrivals = arrivals
         self._channels: dict[str, set[Inbox]] = {}
         self.published = 0
         self.refused = 0
         self.known = 0
-        self._arrived: dict[str, tuple[int, int]] = {}
         self.publishers: dict[str, int] = {}
+        self.own = ""
+        """The publisher that this process itself is, if it has a bridge: what comes from it has gone in a circle."""
 
     @contextmanager
     def publishing(self, channel: str) -> Iterator[None]:
@@ -95,26 +100,33 @@ class Ingest:
         for inbox in self._channels.get(channel, ()):
             inbox.put(Item(text.encode() if isinstance(text, str) else text))
         with self._hub.relaying():
-            numbered: dict[str, None] = {}
-            for frame in self._read(text):
-                if frame.seq and frame.publisher:
-                    numbered[frame.publisher] = None
-                    if self._is_repeated(frame):
-                        continue
+            return self._take_all(self._read(text))
+
+    def _take_all(self, frames: list[_Frame]) -> list[Ack]:
+        """Publishes the frames of one message, and notes each that has a number, its own or by its place in the row."""
+        named: dict[str, None] = {}
+        counting = _Frame()
+        for frame in frames:
+            if not frame.publisher:
                 self._publish(frame)
-        return [Ack(name, *self._arrived[name]) for name in numbered]
+                if counting.publisher:
+                    self._arrivals.set(counting.publisher, (counting.epoch, counting.seq))
+                    counting.seq += 1
+                continue
+            named[frame.publisher] = None
+            if frame.seq and not frame.relay and not frame.method:
+                counting = frame
+            elif frame.seq and not self._is_repeated(frame):
+                self._publish(frame)
+                self._arrivals.set(frame.publisher, (frame.epoch, frame.seq))
+        return [Ack(name, *self._arrivals.of(name)) for name in named]
 
     def _is_repeated(self, frame: _Frame) -> bool:
         """Whether it came before; a publisher sends again what was not acknowledged."""
-        place = (frame.epoch, frame.seq)
-        if place <= self._arrived.get(frame.publisher, (0, 0)):
-            self.known += 1
-            return True
-        self._arrived.pop(frame.publisher, None)
-        self._arrived[frame.publisher] = place
-        if len(self._arrived) > _PUBLISHERS:
-            del self._arrived[next(iter(self._arrived))]
-        return False
+        if frame.publisher != self.own and (frame.epoch, frame.seq) > self._arrivals.of(frame.publisher):
+            return False
+        self.known += 1
+        return True
 
     def _read(self, text: str | bytes) -> list[_Frame]:
         try:
@@ -142,7 +154,7 @@ class Ingest:
         if frame.relay and frame.topic and frame.envelope is not None:
             topic, payload = frame.topic, frame.envelope
             session, cursor = payload.get("session_id"), cursor_of(payload)
-            if cursor[1] and isinstance(session, str) and cursor <= self._hub.head(session):
+            if cursor[1] and isinstance(session, str) and not self._app.is_news(session, *cursor):
                 self.known += 1
                 return
         elif frame.method == "event" and frame.params is not None and frame.params.type:
@@ -154,7 +166,7 @@ class Ingest:
             self._refuse("neither a relayed event nor a terminal's")
             return
         try:
-            self._bus.publish(topic, payload)
+            relay(self._app.bus.publish, topic, payload)
         except (TypeError, ValueError) as error:
             self._refuse(str(error))
         else:

@@ -16,6 +16,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from hermes.app import App
+from hermes.bridge.window import tell_of_dashboard
 from hermes.errors import HermesError, SettingsError
 from hermes.plugins import Catalogue
 from hermes.settings import Secrets
@@ -123,6 +124,9 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         served = put_together(app, secrets, place)
         server = _Server(_config(served, settings.tls_cert, settings.tls_key))
         announce(app.home, served.board.doors.keys, place.url, os.getpid())
+        app.go_live(secrets, "dashboard")
+        served.board.ingest.own = app.outside.publisher if app.outside else ""
+        await asyncio.to_thread(tell_of_dashboard, app.home.root / "run")
         try:
             ready(served, first_visit(served.board))
             await _run(server, listener, served.board, stop)

@@ -1,0 +1,104 @@
+"""What a running process shows and sends to the outside: its window for `hermes events`, the bridge to a dashboard,
+hooks, webhooks and traces. Each is loaded only if it is there to be used."""
+
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.bridge.window import Window
+from hermes.errors import HermesError
+from hermes.settings import Secrets
+from hermes.settings.load import event_target
+
+if TYPE_CHECKING:
+    from hermes.app.app import App
+    from hermes.bridge.bridge import Bridge
+
+log = logging.getLogger("hermes.app")
+
+GATEWAY = "gateway"
+
+
+class Outside:
+    """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
+
+    def __init__(self, app: "App", secrets: Secrets, surface: str) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._lock = threading.Lock()
+        self._closed = False
+        self._window: Window | None = None
+        self._since = app.clock.now()
+        self.surface = surface
+        self.bridge: Bridge | None = None
+
+    def open(self) -> None:
+        """Begins whatever is configured, or found in the home."""
+        for begin in (self._open_window, self.start_bridge):
+            try:
+                begin()
+            except (OSError, HermesError) as error:
+                log.warning("%s: %s", begin.__name__.strip("_").replace("_", " "), error)
+
+    def close(self) -> None:
+        """Ends everything. Hooks and webhooks get a moment to be done."""
+        with self._lock:
+            self._closed = True
+        if self.bridge is not None:
+            self.bridge.stop()
+        if self._window is not None:
+            self._window.close()
+
+    def start_bridge(self) -> None:
+        """Ships events to a dashboard, if one is named or runs. A bridge there was before is replaced."""
+        named, home, settings = event_target(), self._app.home, self._app.settings
+        if not named.url and not (home.root / "dashboard" / "running.json").exists():
+            log.debug("no dashboard is named or runs: events stay in this process")
+            return
+        from hermes.bridge.bridge import Bridge
+        from hermes.bridge.target import finder, is_private, of_home
+
+        find = finder(home, named, settings.dashboard.tls_cert)
+        if not named.url and of_home(home) is None:
+            return
+        hide = bool(named.url) and not is_private(named.url)
+        if hide:
+            log.warning("others could listen in on the way to %s: private fields are left out", named.url)
+        place = home.root / "bridge" / ("named" if named.url else "home")
+        with self._lock:
+            if self._closed:
+                return
+            if self.bridge is not None:
+                self.bridge.stop()
+            home.ensure(home.root / "bridge", place)
+            self.bridge = Bridge(self._app.bus, find, place, channel=named.channel or self.surface, hide=hide)
+
+    @property
+    def publisher(self) -> str:
+        """The name of the bridge on the wire; empty without one."""
+        return self.bridge.publisher if self.bridge is not None else ""
+
+    def describe(self) -> dict[str, Any]:
+        """Who this process is, and its counters."""
+        bus = getattr(self._app.bus, "stats", None)
+        stats = bus()._asdict() if bus is not None else {}
+        stats["subscriptions"] = [one._asdict() for one in stats.get("subscriptions", ())]
+        return {
+            "pid": os.getpid(),
+            "surface": self.surface,
+            "since": self._since,
+            "bus": stats,
+            "bridge": msgspec.to_builtins(self.bridge.stats()) if self.bridge is not None else None,
+        }
+
+    def _open_window(self) -> None:
+        folder = self._app.home.root / "run"
+        self._app.home.ensure(folder)
+        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came)
+
+    def _dashboard_came(self) -> None:
+        if self.bridge is None:
+            self.start_bridge()

@@ -1,0 +1,342 @@
+"""The bridge: ships what is born in this process to a dashboard. `publish` never waits for it.
+
+It has a thread of its own, which sleeps while nothing happens. Durable events are sent again until the dashboard has
+acknowledged them; those that a process left behind when it was killed are sent by whoever comes after it.
+"""
+
+import contextlib
+import logging
+import os
+import random
+import select
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from hermes.bridge.outbox import Outbox, numbered
+from hermes.bridge.spool import Spool, SpoolTaken, left_behind
+from hermes.bridge.wire import Target, Wire, WireClosed, WireRefused
+from hermes.events.origin import is_foreign
+
+log = logging.getLogger("hermes.bridge")
+
+_PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
+_BATCH = 192 * 1024  # bytes
+_SILENCE = 90.0  # seconds without a word, pings included, after which a connection is given up
+_UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
+_GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
+
+State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
+
+
+class Bus(Protocol):
+    """What a bridge needs of the bus."""
+
+    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
+
+    def unsubscribe(self, handle: Any, /) -> bool: ...
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How long it waits between attempts, in seconds."""
+
+    first: float = 1.0
+    most: float = 30.0
+
+
+class BridgeStats(msgspec.Struct, frozen=True):
+    """What became of the events of this process. What is not in `dropped` or `refused` arrived, or waits."""
+
+    state: State
+    url: str
+    channel: str
+    durable: int
+    acknowledged: int
+    waiting: int
+    refused: int
+    transient: int
+    dropped: int
+    torn: int
+    cut: int
+    connects: int
+
+
+class _Ack(msgspec.Struct):
+    type: str = ""
+    publisher: str = ""
+    epoch: int = 0
+    seq: int = 0
+
+
+_decode = msgspec.json.Decoder(_Ack).decode
+
+
+class _Stopped(WireClosed):
+    """It is to stop while it waits for something."""
+
+
+class Bridge:
+    """One bridge of one process. `find` says where the dashboard is, before every attempt; None while there is none."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        find: Callable[[], Target | None],
+        place: Path,
+        *,
+        channel: str = "gateway",
+        hide: bool = False,
+        pace: Pace | None = None,
+    ) -> None:
+        self._bus = bus
+        self._find = find
+        self._place = place
+        self._pace = pace or Pace()
+        self._stopping = threading.Event()
+        self._deadline = 0.0
+        self._asleep = False
+        self._woken, self._waker = os.pipe()
+        for handle in (self._woken, self._waker):
+            os.set_blocking(handle, False)
+        self._heirs: dict[str, tuple[int, Spool]] = {}
+        self._arrived = -1
+        self._url = ""
+        self._connects = 0
+        self.state: State = "waiting"
+        self.channel = channel
+        self.outbox = Outbox(place, uuid.uuid4().hex, int(time.time() * 1000), hide=hide)
+        self._handle = bus.subscribe("**", self._hear)
+        self._thread = threading.Thread(target=self._run, name="hermes-bridge", daemon=True)
+        self._thread.start()
+
+    @property
+    def publisher(self) -> str:
+        """Its name on the wire."""
+        return self.outbox.publisher
+
+    def stats(self) -> BridgeStats:
+        outbox, spool = self.outbox, self.outbox.spool
+        return BridgeStats(
+            state=self.state,
+            url=self._url,
+            channel=self.channel,
+            durable=spool.last,
+            acknowledged=spool.acked,
+            waiting=spool.waiting,
+            refused=spool.dropped,
+            transient=outbox.heard,
+            dropped=outbox.dropped,
+            torn=spool.torn,
+            cut=outbox.cut,
+            connects=self._connects,
+        )
+
+    def stop(self, grace: float = _GRACE) -> None:
+        """Hears nothing more, sends what waits if that is quickly done, and ends. What is left stays in the spool."""
+        if self.state == "stopped":
+            return
+        self._bus.unsubscribe(self._handle)
+        self._deadline = time.monotonic() + (grace if self.state == "connected" else 0.0)
+        self._stopping.set()
+        self._wake()
+        self._thread.join(grace + 1.0)
+        if not self._thread.is_alive():  # otherwise it hangs in the resolver, and ends with the process
+            self._end()
+
+    def _end(self) -> None:
+        self.state = "stopped"
+        self.outbox.forfeit()
+        self.outbox.spool.close()
+        for _, spool in self._heirs.values():
+            spool.close()
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        """Runs in the publisher's thread."""
+        if is_foreign(event):
+            return
+        self.outbox.put(event)
+        if self._asleep:
+            self._asleep = False
+            self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # full: it is awake
+            os.write(self._waker, b"!")
+
+    def _run(self) -> None:
+        delay = self._pace.first
+        while not self._stopping.is_set():
+            connects, wait = self._connects, 0.0
+            try:
+                self._attempt()
+            except WireRefused as refused:
+                self._say_refused(refused)
+                wait = refused.wait
+            except _Stopped:
+                return
+            except WireClosed as closed:
+                log.debug("%s: %s", self._url, closed)
+                self.state = "waiting"
+            except Exception:  # the main of this thread: without it nothing would ever be sent again
+                log.exception("the bridge failed, and tries again")
+                self.state = "waiting"
+            if self._connects > connects:
+                delay = self._pace.first
+            self._stopping.wait(max(wait, delay * random.uniform(0.8, 1.2)))  # noqa: S311 - only spreads the load
+            delay = min(delay * 2, self._pace.most)
+
+    def _say_refused(self, refused: WireRefused) -> None:
+        if self.state != "refused":
+            log.warning("the dashboard at %s lets no events in (%d): is the token right?", self._url, refused.status)
+        self.state = "refused"
+
+    def _attempt(self) -> None:
+        target = self._find()
+        if target is None:
+            self.state = "waiting"
+            return
+        self._url = target.url.partition("?")[0]
+        if self.state != "refused":
+            self.state = "connecting"
+        wire = Wire.open(target, self.channel, self._wait)
+        try:
+            self._adopt()
+            self._greet(wire)
+            self.state = "connected"
+            self._connects += 1
+            log.info("events go to %s", self._url)
+            self._talk(wire)
+        finally:
+            wire.close()
+
+    def _adopt(self) -> None:
+        """Takes over what processes left behind that are no more."""
+        own = self.outbox.spool.folder
+        for folder in left_behind(self._place):
+            epoch, _, publisher = folder.name.partition("-")
+            if folder == own or publisher in self._heirs or not epoch.isdecimal():
+                continue
+            with contextlib.suppress(SpoolTaken, OSError):
+                spool = Spool(folder)
+                if spool.waiting:
+                    self._heirs[publisher] = (int(epoch), spool)
+                else:
+                    spool.close()
+
+    def _greet(self, wire: Wire) -> None:
+        """Asks what has arrived, and goes on from there."""
+        self._arrived = -1
+        names = [self.publisher, f"{self.publisher}.transient", *self._heirs]
+        wire.send(b"[" + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names) + b"]")
+        deadline = time.monotonic() + _UNANSWERED
+        while self._arrived < 0:
+            self._poll(wire.fileno(), not wire.is_idle, deadline - time.monotonic())
+            if time.monotonic() > deadline or self._stopping.is_set():
+                raise WireClosed("the dashboard does not say what has arrived")
+            wire.push()
+            self._receive(wire)
+        self.outbox.rewind(self._arrived)
+        for _, spool in self._heirs.values():
+            spool.rewind()
+
+    def _talk(self, wire: Wire) -> None:
+        """Sends and listens until it is to stop, or the connection breaks."""
+        heard = progressed = time.monotonic()
+        acked = -1
+        while not self._is_done(wire):
+            frames = self._frames() if wire.is_idle else None
+            if frames:
+                wire.send(b"[" + b",".join(frames) + b"]")
+                self._stopping.wait(_PACE)
+            else:
+                patience = min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
+                self._rest(wire, 0.01 if self._stopping.is_set() else patience)
+            now = time.monotonic()
+            if self._receive(wire):
+                heard = now
+            wire.push()
+            if (done := self._acknowledged()) != acked or not (wire.is_idle and self._waits):
+                acked, progressed = done, now
+            if now > heard + _SILENCE or now > progressed + _UNANSWERED:
+                raise WireClosed("the dashboard says nothing more")
+
+    def _is_done(self, wire: Wire) -> bool:
+        if not self._stopping.is_set():
+            return False
+        return time.monotonic() > self._deadline or (wire.is_idle and not self._waits and not self.outbox.has_news)
+
+    def _frames(self) -> list[bytes]:
+        """What is sent next: first what others left behind."""
+        for publisher, (epoch, spool) in self._heirs.items():
+            if records := spool.read(_BATCH):
+                return [numbered(data, publisher, epoch, number) for number, data in records]
+        return self.outbox.batch(_BATCH)
+
+    def _rest(self, wire: Wire, seconds: float) -> None:
+        """Sleeps until there is something to do. From here on a publisher wakes it."""
+        self._asleep = True
+        if not (wire.is_idle and self.outbox.has_news):
+            self._poll(wire.fileno(), not wire.is_idle, seconds)
+        self._asleep = False
+
+    def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
+        """Waits on behalf of a connection that is being made."""
+        deadline = time.monotonic() + seconds
+        while not self._poll(sock.fileno(), also_write, deadline - time.monotonic()):
+            if self._stopping.is_set():
+                raise _Stopped("to stop")
+            if time.monotonic() >= deadline:
+                raise WireClosed("it took too long")
+
+    def _poll(self, handle: int, also_write: bool, seconds: float) -> bool:
+        """Waits for a connection, or to be woken; True when the connection has something."""
+        poll = select.poll()
+        poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
+        poll.register(self._woken, select.POLLIN)
+        ready = {one for one, _ in poll.poll(max(0.0, seconds) * 1000)}
+        if self._woken in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._woken, 4096)
+        return handle in ready
+
+    def _receive(self, wire: Wire) -> bool:
+        """Takes in what the dashboard says; False when it said nothing."""
+        before = wire.received
+        for message in wire.receive():
+            try:
+                ack = _decode(message)
+            except msgspec.MsgspecError:
+                log.debug("the dashboard sent something that is no acknowledgement")
+                continue
+            if ack.type == "pub.ack":
+                self._take(ack)
+        return wire.received > before
+
+    def _take(self, ack: _Ack) -> None:
+        outbox = self.outbox
+        if ack.publisher == f"{outbox.publisher}.transient":
+            self._arrived = ack.seq if ack.epoch == outbox.epoch else 0
+        elif ack.publisher == outbox.publisher and ack.epoch == outbox.epoch:
+            outbox.spool.ack(ack.seq)
+        elif ack.publisher in self._heirs and ack.epoch == self._heirs[ack.publisher][0]:
+            spool = self._heirs[ack.publisher][1]
+            spool.ack(ack.seq)
+            if not spool.waiting:
+                spool.close()
+                del self._heirs[ack.publisher]
+
+    @property
+    def _waits(self) -> bool:
+        """Whether something was sent that is not acknowledged."""
+        return bool(self.outbox.spool.waiting or self._heirs)
+
+    def _acknowledged(self) -> int:
+        return self.outbox.spool.acked + sum(spool.acked for _, spool in self._heirs.values())

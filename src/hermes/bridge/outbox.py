@@ -1,0 +1,166 @@
+"""What waits to be sent to a dashboard: durable events in a spool, transient ones in memory, in the order of birth.
+
+`put` is what a publisher pays for. Everything else happens in the bridge's own thread.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.bridge.spool import Spool
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.events import Gap
+
+MAX_TRANSIENT = 1024
+_LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
+_SHORTEST = 16 * 1024  # characters that are left of a text in an event that is too large
+_READ = 128 * 1024  # bytes read from the spool at once
+_SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge keeps it
+
+_encode = msgspec.json.Encoder().encode
+_DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
+_SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
+
+
+class Outbox:
+    """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields."""
+
+    def __init__(
+        self, place: Path, publisher: str, epoch: int, *, hide: bool = False, most: int = MAX_TRANSIENT
+    ) -> None:
+        self.publisher = publisher
+        self.epoch = epoch
+        self.spool = Spool(place / f"{epoch:014}-{publisher}", gap=lambda missing: _gap(missing, "spool_full"))
+        self._hide = hide
+        self._most = most
+        self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
+        self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
+        self._missing = 0
+        self._ahead: deque[tuple[int, bytes]] = deque()
+        self._read = 0  # number of the last record that was read from the spool
+        self.heard = 0
+        """Transient events that were born here."""
+        self.dropped = 0
+        """Transient events that never arrived: the queue was full, or the connection broke."""
+        self.sent = 0
+        """Transient events that were sent, whatever became of them."""
+        self.cut = 0
+        """Events that were too large to be sent whole."""
+
+    def put(self, event: Mapping[str, Any]) -> None:
+        """Takes an event in."""
+        topic = event["type"]
+        if topic.__class__ is str and (topic in _DURABLE or topic.startswith(_SPOOLED)):
+            self.spool.add(self._rendered(topic, event))
+            return
+        with self._lock:
+            self.heard += 1
+            self._passing.append((self.spool.last, event))
+            if len(self._passing) > self._most:
+                self._passing.popleft()
+                self._missing += 1
+                self.dropped += 1
+
+    def rewind(self, arrived: int) -> None:
+        """After a reconnect: goes on behind what was acknowledged. Of the transient events, `arrived` got through."""
+        self.spool.rewind()
+        self._ahead.clear()
+        self._read = self.spool.acked
+        lost = max(0, self.sent - arrived)
+        with self._lock:
+            self.sent -= lost
+            self.dropped += lost
+            self._missing += lost
+
+    def forfeit(self) -> None:
+        """Counts as dropped what will not be sent any more."""
+        with self._lock:
+            self.dropped += len(self._passing)
+            self._passing.clear()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._passing or self._ahead or self.spool.last > self._read)
+
+    def batch(self, room: int) -> list[bytes]:
+        """The next frames, about `room` bytes of them; none when nothing waits."""
+        frames: list[bytes] = []
+        passed = size = 0
+        with self._lock:
+            missing, self._missing = self._missing, 0
+        if missing:
+            frames.append(_gap(missing, "drop_oldest") + b"}")
+        while size < room:
+            event = self._next_passing()
+            if event is not None:
+                if not passed:  # what follows without a number is counted from here on
+                    frames.append(numbered(b"", f"{self.publisher}.transient", self.epoch, self.sent + 1))
+                passed += 1
+                frames.append(self._rendered(str(event["type"]), event) + b"}")
+            elif record := self._next_durable():
+                frames.append(numbered(record[1], self.publisher, self.epoch, record[0]))
+            else:
+                break
+            size += len(frames[-1])
+        self.sent += passed
+        return frames
+
+    def _next_passing(self) -> Mapping[str, Any] | None:
+        """The next transient event, unless a durable one was born before it."""
+        with self._lock:
+            if self._passing and self._passing[0][0] <= self._read:
+                return self._passing.popleft()[1]
+        return None
+
+    def _next_durable(self) -> tuple[int, bytes] | None:
+        """The next record, unless a transient event was born before it."""
+        if not self._ahead:
+            self._ahead.extend(self.spool.read(_READ))
+        if not self._ahead:
+            return None
+        with self._lock:
+            if self._passing and self._passing[0][0] < self._ahead[0][0] and self._passing[0][0] <= self._read:
+                return None
+        self._read = self._ahead[0][0]
+        return self._ahead.popleft()
+
+    def _rendered(self, topic: str, event: Mapping[str, Any]) -> bytes:
+        """An event as a frame without its end."""
+        if self._hide and topic in _SENSITIVE:
+            hidden = _SENSITIVE[topic]
+            event = {name: value for name, value in event.items() if name not in hidden}
+        data = _encode(event)
+        if len(data) > _LARGEST:
+            self.cut += 1
+            data = _encode(_shortened(event))
+        return b'{"_bus_relay":true,"topic":%s,"envelope":%s' % (_encode(topic), data)
+
+
+def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
+    """A record of a spool as a frame, or a number alone."""
+    head = data + b"," if data else b"{"
+    return b'%s"publisher":"%s","epoch":%d,"seq":%d}' % (head, publisher.encode(), epoch, number)
+
+
+def _gap(missing: int, policy: str) -> bytes:
+    gap = msgspec.to_builtins(Gap(dropped=missing, pattern="**", policy=policy))
+    return b'{"_bus_relay":true,"topic":"gap","envelope":%s' % _encode(gap)
+
+
+def _shortened(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event with the beginnings of its long texts, and without what is long otherwise. `cut` names them."""
+    short: dict[str, Any] = {}
+    cut: list[str] = []
+    for name, value in event.items():
+        if isinstance(value, str) and len(value) > _SHORTEST:
+            short[name] = value[:_SHORTEST]
+        elif isinstance(value, str) or len(_encode(value)) <= _SHORTEST:
+            short[name] = value
+            continue
+        cut.append(name)
+    return short | {"cut": cut}

@@ -1,0 +1,282 @@
+"""A spool: records on disk that wait until somebody has acknowledged them, in order, each with a number and a checksum.
+
+A spool belongs to one process, which holds its lock. What a process left behind can be taken over by another. A record
+is in the kernel's hands when `add` returns: it survives the process, not the machine.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import struct
+import threading
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hermes.errors import HermesError
+
+log = logging.getLogger("hermes.bridge")
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_RECORDS = 100_000
+SEGMENT = 4 * 1024 * 1024
+_TIDY = 64 * 1024  # bytes of acknowledged records that may stay in the last segment
+_HEAD = struct.Struct("<IIQ")  # length, checksum, number
+_MARK = struct.Struct("<Q")
+_OWN_ONLY = 0o600
+_LOCK = "lock"
+
+
+class Spool:
+    """Records in segments of a folder. `add` may be called from any thread, everything else from one."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        gap: Callable[[int], bytes] | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_records: int = MAX_RECORDS,
+    ) -> None:
+        self.folder = folder
+        self._gap = gap
+        self._max_bytes = max_bytes
+        self._max_records = max_records
+        self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
+        self._waiting: deque[bytes] = deque()
+        self._writing = False
+        self._missing = 0
+        self._handle = -1
+        self._sizes: dict[int, int] = {}  # of the segments, by the number they begin with
+        self._segment = 0
+        self._place = (0, 0)  # where reading goes on: segment, offset
+        self.size = 0
+        self.last = 0
+        self.acked = 0
+        self.dropped = 0
+        """Records that were refused because the spool was full, or the disk."""
+        self.torn = 0
+        """Records that were found damaged."""
+        self._guard = _take_lock(folder)
+        self._recover()
+
+    def add(self, data: bytes) -> None:
+        """Writes a record, or counts that there is no room for it; then a gap record stands in its place later."""
+        with self._lock:
+            self._waiting.append(data)
+            if self._writing:  # below us on the stack, somebody is in the middle of it
+                return
+            self._writing = True
+            try:
+                while self._waiting:
+                    self._accept(self._waiting.popleft())
+            finally:
+                self._writing = False
+
+    def read(self, most: int) -> list[tuple[int, bytes]]:
+        """The next records in order, about `most` bytes of them; nothing when all were read. `rewind` begins anew."""
+        records: list[tuple[int, bytes]] = []
+        taken = 0
+        while taken < most:
+            segment, offset = self._place
+            with self._lock:
+                size, following = self._sizes.get(segment, 0), self._after(segment)
+            if offset >= size:
+                if following is None:
+                    break
+                self._place = (following, 0)
+                continue
+            content = _pread(self._path(segment), offset, min(size - offset, max(most - taken, _TIDY)))
+            end = 0
+            for number, data, behind in _records(content):
+                end = behind
+                if number > self.acked:
+                    records.append((number, data))
+                    taken += len(data)
+            if not end and len(content) < size - offset:  # a record larger than what was read
+                end = self._read_large(segment, offset, records)
+            if not end:
+                break
+            self._place = (segment, offset + end)
+        return records
+
+    def rewind(self) -> None:
+        """Reads again from the first record that was not acknowledged."""
+        with self._lock:
+            self._place = (min(self._sizes), 0)
+
+    def ack(self, number: int) -> None:
+        """Everything up to there has arrived, and need not be kept."""
+        with self._lock:
+            if number <= self.acked:
+                return
+            self.acked = min(number, self.last)
+            os.pwrite(self._guard, _MARK.pack(self.acked), 0)
+            for segment in sorted(self._sizes)[:-1]:
+                following = self._after(segment)
+                if following is None or following > self.acked + 1:
+                    break
+                self._remove(segment)
+            if self.acked == self.last and self._sizes[self._segment] > min(_TIDY, self._max_bytes // 4):
+                os.ftruncate(self._handle, 0)
+                self._resize(self._segment, 0)
+                self._place = (self._segment, 0)
+
+    @property
+    def waiting(self) -> int:
+        """How many records were not acknowledged yet."""
+        return self.last - self.acked
+
+    def close(self) -> None:
+        """Lets go of the spool. Without a record that waits nothing is left of it. Idempotent."""
+        with self._lock:
+            if self._guard < 0:
+                return
+            if not self.waiting:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            for handle in (self._handle, self._guard):
+                os.close(handle)
+            self._handle = self._guard = -1
+
+    def _accept(self, data: bytes) -> None:
+        if self._guard < 0 or not self._has_room(len(data)):
+            self.dropped += 1
+            self._missing += 1
+            return
+        if self._missing and (self._gap is None or self._write(self._gap(self._missing))):
+            self._missing = 0
+        if not self._write(data):
+            self.dropped += 1
+            self._missing += 1
+
+    def _has_room(self, length: int) -> bool:
+        spare = 2 if self._missing else 1
+        return self.size + length + spare * 512 <= self._max_bytes and self.waiting + spare <= self._max_records
+
+    def _write(self, data: bytes) -> bool:
+        number, size = self.last + 1, self._sizes[self._segment]
+        record = _HEAD.pack(len(data), _checksum(number, data), number) + data
+        try:
+            if size >= SEGMENT:
+                self._begin(number)
+                size = 0
+            written = os.write(self._handle, record)
+        except OSError as error:
+            log.error("an event can't be kept: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
+            return False
+        if written != len(record):  # the disk is full: half a record goes again
+            os.ftruncate(self._handle, size)
+            return False
+        self.last = number
+        self._resize(self._segment, size + written)
+        return True
+
+    def _begin(self, number: int) -> None:
+        handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _OWN_ONLY)
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle, self._segment = handle, number
+        self._sizes[number] = 0
+
+    def _recover(self) -> None:
+        """Takes in what is in the folder, up to the first damage of each segment."""
+        mark = os.pread(self._guard, _MARK.size, 0)
+        self.acked = self.last = _MARK.unpack(mark)[0] if len(mark) == _MARK.size else 0
+        for path in sorted(self.folder.glob("*.log")):
+            content = path.read_bytes()
+            end = 0
+            for number, _, behind in _records(content):
+                self.torn += max(0, number - self.last - 1) if number > self.acked + 1 and self.last else 0
+                self.last, end = max(self.last, number), behind
+            self._sizes[int(path.stem)] = end
+            if end < len(content):
+                self.torn += 1
+                os.truncate(path, end)
+                log.warning("%d bytes of %s were damaged and are left out", len(content) - end, path)
+        self.size = sum(self._sizes.values())
+        if not self._sizes or max(self._sizes) > self.last or self._sizes[max(self._sizes)] >= SEGMENT:
+            self._begin(self.last + 1)
+        else:
+            self._begin_again(max(self._sizes))
+        self._place = (min(self._sizes), 0)
+
+    def _begin_again(self, segment: int) -> None:
+        size = self._sizes[segment]
+        self._begin(segment)
+        self._sizes[segment] = size
+
+    def _read_large(self, segment: int, offset: int, records: list[tuple[int, bytes]]) -> int:
+        path = self._path(segment)
+        length = _HEAD.unpack(_pread(path, offset, _HEAD.size))[0]
+        for number, data, behind in _records(_pread(path, offset, _HEAD.size + length)):
+            if number > self.acked:
+                records.append((number, data))
+            return behind
+        return 0
+
+    def _remove(self, segment: int) -> None:
+        self._resize(segment, 0)
+        del self._sizes[segment]
+        self._path(segment).unlink(missing_ok=True)
+        if self._place[0] == segment:
+            self._place = (min(self._sizes), 0)
+
+    def _resize(self, segment: int, size: int) -> None:
+        self.size += size - self._sizes[segment]
+        self._sizes[segment] = size
+
+    def _after(self, segment: int) -> int | None:
+        return min((number for number in self._sizes if number > segment), default=None)
+
+    def _path(self, segment: int) -> Path:
+        return self.folder / f"{segment:020}.log"
+
+
+def left_behind(place: Path) -> Iterator[Path]:
+    """Folders of spools in `place`, whoever owns them, the oldest first."""
+    with contextlib.suppress(FileNotFoundError):
+        yield from sorted(
+            (folder for folder in place.iterdir() if (folder / _LOCK).exists()), key=lambda folder: folder.name
+        )
+
+
+class SpoolTaken(HermesError):
+    """Another process has the spool."""
+
+
+def _take_lock(folder: Path) -> int:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_ONLY)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (folder / _LOCK).exists():  # otherwise its last owner has just removed it
+            return handle
+    os.close(handle)
+    raise SpoolTaken(f"another process has {folder}")
+
+
+def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Number, content and end of each record, up to the first that is not whole."""
+    offset = 0
+    while offset + _HEAD.size <= len(content):
+        length, checksum, number = _HEAD.unpack_from(content, offset)
+        data = content[offset + _HEAD.size : offset + _HEAD.size + length]
+        if len(data) < length or _checksum(number, data) != checksum:
+            return
+        offset += _HEAD.size + length
+        yield number, data, offset
+
+
+def _checksum(number: int, data: bytes) -> int:
+    return zlib.crc32(data, number & 0xFFFFFFFF)
+
+
+def _pread(path: Path, offset: int, length: int) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(handle, length, offset)
+    finally:
+        os.close(handle)

@@ -1,0 +1,259 @@
+"""A WebSocket to a dashboard, as a bridge needs it: it never blocks, and loads nothing that is not loaded anyway."""
+
+import base64
+import hashlib
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Self, TypeAlias
+from urllib.parse import quote, urlsplit
+
+from hermes.errors import HermesError
+
+_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_CONNECT = 10.0  # seconds for a connection and its handshake
+_TAKE = 64 * 1024  # bytes read at once
+_MOST = 1024 * 1024  # bytes of a message that comes in
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_RETRY = (BlockingIOError, InterruptedError)
+
+
+class WireClosed(HermesError):
+    """The connection is over, or could not be made."""
+
+
+class WireRefused(WireClosed):
+    """The dashboard answered, and would not have it."""
+
+    def __init__(self, status: int, wait: float) -> None:
+        super().__init__(f"the dashboard refused with {status}")
+        self.status = status
+        self.wait = wait
+
+
+class Target(NamedTuple):
+    """Where events go: a dashboard's `/api/pub`, and what lets us in."""
+
+    url: str
+    token: str
+    cafile: str = ""
+    """Its own certificate, if it has one that nobody else vouches for."""
+
+
+Wait: TypeAlias = Callable[[socket.socket, bool, float], None]
+"""Waits until a socket can be read, or also written. Raises WireClosed after some seconds, or when it is to stop."""
+
+
+class Wire:
+    """One connection. Whoever uses it waits for its socket, and calls `receive` and `push` then."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._key = b""
+        self._out = memoryview(b"")
+        self._in = bytearray()
+        self._parts = bytearray()
+        self.received = 0
+        """Bytes that have come."""
+
+    @classmethod
+    def open(cls, target: Target, channel: str, wait: Wait) -> Self:
+        """Connects and shakes hands. Raises WireClosed."""
+        place = urlsplit(target.url)
+        secure = place.scheme in {"wss", "https"}
+        host, port = place.hostname or "", place.port or (443 if secure else 80)
+        deadline = time.monotonic() + _CONNECT
+        try:
+            sock = _connect(host, port, wait, deadline)
+        except (OSError, ValueError) as error:
+            raise WireClosed(f"{host}:{port} can't be reached ({error})") from error
+        try:
+            if secure:
+                sock = _secured(sock, host, target.cafile, wait, deadline)
+            wire = cls(sock)
+            wire._shake_hands(place.netloc.rpartition("@")[2], f"{place.path}?channel={quote(channel)}", target.token)
+            wire._await_answer(wait, deadline)
+        except BaseException:
+            sock.close()
+            raise
+        return wire
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything was handed to the kernel."""
+        return not self._out
+
+    def send(self, text: bytes) -> None:
+        """Begins to send a message; the one before must be on its way."""
+        self._queue(_TEXT, text)
+        self.push()
+
+    def push(self) -> None:
+        """Goes on sending. Raises WireClosed."""
+        try:
+            while self._out:
+                self._out = self._out[self._sock.send(self._out) :]
+        except _RETRY:
+            return
+        except OSError as error:
+            if not _has_to_wait(error):
+                raise WireClosed(f"the connection broke ({error})") from error
+
+    def receive(self) -> list[bytes]:
+        """The messages that have come. Raises WireClosed when the other side is gone."""
+        self._fill()
+        messages: list[bytes] = []
+        for opcode, is_last, payload in self._frames():
+            if opcode == _PING:
+                self._queue(_PONG, payload)
+                self.push()
+            elif opcode == _CLOSE:
+                code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
+                raise WireClosed(f"the dashboard closed the connection ({code})")
+            elif opcode != _PONG:
+                self._parts += payload
+                if is_last:
+                    messages.append(bytes(self._parts))
+                    self._parts.clear()
+        return messages
+
+    def close(self) -> None:
+        """Says goodbye as far as that goes, and hangs up."""
+        try:
+            if not self._out:
+                self._queue(_CLOSE, struct.pack(">H", 1000))
+                self.push()
+        except WireClosed:
+            pass
+        finally:
+            self._sock.close()
+
+    def _queue(self, opcode: int, payload: bytes) -> None:
+        self._out = memoryview(bytes(self._out) + _frame(opcode, payload))
+
+    def _fill(self) -> None:
+        try:
+            while True:
+                data = self._sock.recv(_TAKE)
+                if not data:
+                    raise WireClosed("the dashboard is gone")
+                self._in += data
+                self.received += len(data)
+                if len(self._in) > _MOST:
+                    raise WireClosed("the dashboard sent too much")
+        except _RETRY:
+            return
+        except OSError as error:
+            if not _has_to_wait(error):
+                raise WireClosed(f"the connection broke ({error})") from error
+
+    def _frames(self) -> Iterator[tuple[int, bool, bytes]]:
+        while len(self._in) >= 2:
+            first, length, start = self._in[0], self._in[1] & 0x7F, 2
+            if length == 126:
+                start = 4
+            elif length == 127:
+                start = 10
+            if start > 2 and len(self._in) >= start:
+                length = int.from_bytes(self._in[2:start])
+            if len(self._in) < start + length:
+                return
+            payload = bytes(self._in[start : start + length])
+            del self._in[: start + length]
+            yield first & 0x0F, bool(first & 0x80), payload
+
+    def _shake_hands(self, host: str, path: str, token: str) -> None:
+        self._key = base64.b64encode(os.urandom(16))
+        if not (token.isascii() and token.isprintable()):
+            raise WireClosed("the token can't be sent: it has characters that no token has")
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {self._key.decode()}\r\n"
+            f"Authorization: Bearer {token}\r\n\r\n"
+        )
+        self._out = memoryview(head.encode())
+        self.push()
+
+    def _await_answer(self, wait: Wait, deadline: float) -> None:
+        while b"\r\n\r\n" not in self._in:
+            wait(self._sock, bool(self._out), deadline - time.monotonic())
+            self.push()
+            self._fill()
+        head, _, rest = bytes(self._in).partition(b"\r\n\r\n")
+        self._in[:] = rest
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+        }
+        status = lines[0].split(" ")[1] if lines[0].count(" ") else "0"
+        if status != "101":
+            wait_for = headers.get("retry-after", "0")
+            raise WireRefused(
+                int(status) if status.isdecimal() else 0, float(wait_for) if wait_for.isdecimal() else 0.0
+            )
+        expected = base64.b64encode(hashlib.sha1(self._key + _GUID, usedforsecurity=False).digest()).decode()
+        if headers.get("sec-websocket-accept") != expected:
+            raise WireClosed("what answers there is no dashboard")
+
+
+def _frame(opcode: int, payload: bytes) -> bytes:
+    length = len(payload)
+    if length < 126:
+        head = struct.pack(">BB", 0x80 | opcode, 0x80 | length)
+    elif length < 65536:
+        head = struct.pack(">BBH", 0x80 | opcode, 0x80 | 126, length)
+    else:
+        head = struct.pack(">BBQ", 0x80 | opcode, 0x80 | 127, length)
+    key = os.urandom(4)
+    mask = int.from_bytes((key * (length // 4 + 1))[:length])
+    return head + key + (int.from_bytes(payload) ^ mask).to_bytes(length)
+
+
+def _connect(host: str, port: int, wait: Wait, deadline: float) -> socket.socket:
+    failure: OSError = OSError("no address")
+    for family, kind, number, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, number)
+        try:
+            sock.setblocking(False)
+            if code := sock.connect_ex(address):
+                wait(sock, True, deadline - time.monotonic())
+                code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        except BaseException:
+            sock.close()
+            raise
+        if not code:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return sock
+        sock.close()
+        failure = OSError(code, os.strerror(code))
+    raise failure
+
+
+def _secured(sock: socket.socket, host: str, cafile: str, wait: Wait, deadline: float) -> socket.socket:
+    import ssl
+
+    context = ssl.create_default_context(cafile=cafile or None)
+    if cafile:  # this very certificate, whatever name it has
+        context.check_hostname = False
+    secured = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    while True:
+        try:
+            secured.do_handshake()
+        except ssl.SSLWantReadError:
+            wait(secured, False, deadline - time.monotonic())
+        except ssl.SSLWantWriteError:
+            wait(secured, True, deadline - time.monotonic())
+        except OSError as error:
+            secured.close()
+            raise WireClosed(f"no secure connection to {host} ({error})") from error
+        else:
+            return secured
+
+
+def _has_to_wait(error: OSError) -> bool:
+    return type(error).__name__ in {"SSLWantReadError", "SSLWantWriteError"}  # by name: ssl may not be loaded
