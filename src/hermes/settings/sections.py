@@ -327,6 +327,7 @@ class Telegram(Section, frozen=True):
         str, Meta(description="Public https address that leads to `gateway.port`; empty to ask Telegram for messages.")
     ] = ""
     per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
+    per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
 
 
 class Email(Section, frozen=True):

@@ -14,10 +14,19 @@ import msgspec
 from hermes.errors import HermesError
 
 if TYPE_CHECKING:
+    from typing_extensions import override
+
     from hermes.app import App
     from hermes.app.staff import Staff
     from hermes.settings import Secrets
     from hermes.surfaces.gateway.listener import Listener
+
+else:
+
+    def override(method):
+        """`typing.override` is newer than the Python we support; adapters say it all the same."""
+        return method
+
 
 ChatKind: TypeAlias = Literal["direct", "group", "channel"]
 FileKind: TypeAlias = Literal["image", "voice", "audio", "video", "file"]
@@ -65,6 +74,7 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True):
     addressed: bool = True  # in a group: Hermes was mentioned, replied to, or given a command
     pressed: str = ""  # `data` of the button
     message: str = ""  # id of the message in its chat; for a press, of the message with the button
+    ref: str = ""  # what the adapter needs to answer a press (`told`)
 
 
 class Button(msgspec.Struct, frozen=True):

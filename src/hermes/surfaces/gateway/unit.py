@@ -113,7 +113,7 @@ def _folder(*, system: bool) -> Path:
 def _systemctl(*arguments: str, system: bool) -> None:
     command = ["systemctl", *(() if system else ("--user",)), *arguments]
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE)  # noqa: S603
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
             f"systemd did not answer ({error}).", hint=f"The unit is written; when it does: {' '.join(command)}"
