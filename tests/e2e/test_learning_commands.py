@@ -124,6 +124,24 @@ def test_proposals_are_shown_approved_and_rejected(hermes: Shell) -> None:
     assert "(rejected)" in hermes("skills", "proposals", "--all").stdout
 
 
+def test_a_skill_is_retired_listed_and_restored(hermes: Shell, brew: Path) -> None:
+    assert hermes("skills", "install", str(brew), "--yes").returncode == 0
+    assert hermes("skills", "list", "--archived").stdout == "The archive is empty.\n"
+    assert "in the archive" in hermes("skills", "retire", "brew-tea").stdout
+    assert hermes("skills", "show", "brew-tea").returncode == 1
+    assert "1 skill in the archive: hermes skills list --archived" in hermes("skills").stdout
+    assert "brew-tea  just now    Brews tea." in hermes("skills", "list", "--archived").stdout
+    assert json.loads(hermes("skills", "list", "--archived", "--json").stdout)[0]["skill"] == "brew-tea"
+    assert "is back" in hermes("skills", "restore", "brew-tea").stdout
+    assert "Boil water" in hermes("skills", "show", "brew-tea").stdout
+
+
+def test_a_memory_service_that_is_gone_is_said(hermes: Shell) -> None:
+    shown = hermes("memory", "show", HERMES_LEARNING_MEMORY_URL="http://127.0.0.1:9")
+    assert "The external memory did not answer" in shown.stdout
+    assert shown.returncode == 0
+
+
 def test_without_git_there_is_one_clear_line(hermes: Shell, tmp_path: Path) -> None:
     done = hermes("memory", "history", PATH=str(tmp_path))
     assert done.returncode == 1

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.learning.change import Applied, LearningError
-from hermes.learning.library import Library, files_diff
+from hermes.learning.library import Library
 from hermes.learning.parcel import Parcel
 from hermes.learning.scan import Finding, scan_files
-from hermes.learning.skill import MAIN, problems, read_files, require_name, tree_hash
+from hermes.learning.skill import MAIN, files_diff, problems, read_files, require_name, tree_hash
 
 
 class InstallPlan(msgspec.Struct, frozen=True):

@@ -11,22 +11,32 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.core.prompt import SKILLS_HEAD
 from hermes.errors import SettingsError
-from hermes.learning.change import Applied, FileChange, LearningError, Provenance, SkillChange, text_diff
+from hermes.learning import shelf
+from hermes.learning.change import Applied, FileChange, LearningError, Provenance, SkillChange
 from hermes.learning.folders import make_private
 from hermes.learning.history import History, put
 from hermes.learning.records import Record, Records
 from hermes.learning.scan import scan, scan_files
-from hermes.learning.skill import MAIN, Origin, Skill, parse, problems, read_files, require_name, safe_path, tree_hash
+from hermes.learning.shelf import Archived, own_folder, read_head, skill_folders
+from hermes.learning.skill import (
+    MAIN,
+    Skill,
+    files_diff,
+    parse,
+    problems,
+    read_files,
+    require_name,
+    safe_path,
+    tree_hash,
+)
 from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
-ARCHIVE = ".archive"
 STAGING = ".staging"
 _LONGEST_FILE = 200_000
 _MOST_FILES = 50
 _INDEXED = 80
 _IN_INDEX = 75  # characters of a description
-_HEAD_BYTES = 16_384
 
 
 class Library:
@@ -43,11 +53,11 @@ class Library:
         """Every skill by name; one of the user's own comes before one that came along."""
         records = self.records.all()
         found: dict[str, Skill] = {}
-        for folder in _skill_folders(self._folder):
-            skill = _head(folder, records, None)
+        for folder in skill_folders(self._folder):
+            skill = read_head(folder, records, None)
             found.setdefault(skill.name, skill)
-        for folder in _skill_folders(self._bundled):
-            skill = _head(folder, records, "bundled")
+        for folder in skill_folders(self._bundled):
+            skill = read_head(folder, records, "bundled")
             found.setdefault(skill.name, skill)
         return [found[name] for name in sorted(found)]
 
@@ -126,7 +136,7 @@ class Library:
             diff = self._diff(change, before, after)
             self._history.settle()
             if change.retire:
-                self._archive(change.name)
+                shelf.archive(self._folder, change.name)
             else:
                 self._write(change.name, before, after)
                 self._note(change.name, before, after, origin)
@@ -142,6 +152,19 @@ class Library:
             self.records.change(name, lambda _: record)
             kept = self._history.keep(f"skill {name}: install from {source}", Provenance("user"))
         return Applied(kept, "")
+
+    def archived(self) -> list[Archived]:
+        """Skills that were retired, the last one first."""
+        return shelf.archived(self._folder)
+
+    def restore(self, name: str) -> Skill:
+        """Brings a retired skill back, and gives it as long to be used as a new one."""
+        with self._locked():
+            self._history.settle()
+            skill = shelf.restore(self._folder, name)
+            self.records.change(skill, lambda record: msgspec.structs.replace(record, created=self._clock.now()))
+            self._history.keep(f"skill {skill}: restore", Provenance("user"))
+        return self.find(skill)
 
     def set(self, name: str, *, enabled: bool | None = None, pinned: bool | None = None) -> Skill:
         """Switches a skill on or off, or pins it, so that only the user changes it."""
@@ -166,7 +189,7 @@ class Library:
         require_name(change.name)
         before = self._current(change.name)
         if change.retire:
-            if not (self._folder / change.name).is_dir():
+            if not own_folder(self._folder, change.name).is_dir():
                 raise LearningError(f"There is no skill {change.name!r} of yours.", hint="Nothing was changed.")
             return before, {}
         start = before or self._bundled_files(change.name)
@@ -199,7 +222,7 @@ class Library:
         return files_diff(change.name, base, after)
 
     def _current(self, name: str) -> dict[str, bytes]:
-        folder = self._folder / name
+        folder = own_folder(self._folder, name)
         return read_files(folder) if folder.is_dir() else {}
 
     def _bundled_files(self, name: str) -> dict[str, bytes]:
@@ -208,7 +231,7 @@ class Library:
 
     def _write(self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
         """A new skill appears whole. Of one that is there, SKILL.md changes last: its words name the other files."""
-        folder = self._folder / name
+        folder = own_folder(self._folder, name)
         if folder.is_symlink():
             raise LearningError(f"The skill {name} is a link.", hint="Nothing was changed.")
         if folder.is_dir():
@@ -232,16 +255,6 @@ class Library:
         elif self.records.get(name).hash == tree_hash(before):
             self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
 
-    def _archive(self, name: str) -> None:
-        """Moves a skill aside. It is not deleted, and the history can bring it back."""
-        archive = self._folder / ARCHIVE
-        make_private(archive)
-        place, number = archive / name, 1
-        while place.exists():
-            number += 1
-            place = archive / f"{name}-{number}"
-        (self._folder / name).rename(place)
-
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         make_private(self._folder)
@@ -259,21 +272,6 @@ def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
         put(target, files[path])
 
 
-def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
-    """The difference of two sets of files; of what is not text, only that it differs."""
-    parts: list[str] = []
-    for path in sorted({*before, *after}):
-        old, new = before.get(path, b""), after.get(path, b"")
-        if (path in before) == (path in after) and old == new:
-            continue
-        place = f"skills/{name}/{path}"
-        if b"\0" in old or b"\0" in new:
-            parts.append(f"Binary file {place} differs")
-        else:
-            parts.append(text_diff(place, old.decode("utf-8", "replace"), new.decode("utf-8", "replace")))
-    return "\n".join(part for part in parts if part)
-
-
 def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
     if MAIN not in files:
         raise LearningError("A skill needs its SKILL.md.", hint="Nothing was changed. Retire the skill instead.")
@@ -287,36 +285,6 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
     if dangers:
         raise LearningError(f"The skill was not kept: {dangers[0]}.", hint="Nothing was changed.")
-
-
-def _skill_folders(root: Path) -> Iterator[Path]:
-    """Folders with a SKILL.md: directly below, or one level deeper, where people keep them by subject."""
-    if not root.is_dir():
-        return
-    for folder in sorted(root.iterdir()):
-        if folder.name.startswith(".") or not folder.is_dir():
-            continue
-        if (folder / MAIN).is_file():
-            yield folder
-        else:
-            yield from (inner for inner in sorted(folder.iterdir()) if (inner / MAIN).is_file())
-
-
-def _head(folder: Path, records: Mapping[str, Record], origin: Origin | None) -> Skill:
-    """What the index knows of a skill: the front matter alone is read."""
-    try:
-        with (folder / MAIN).open("rb") as file:
-            head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
-    except OSError as error:
-        return Skill(folder.name, "", folder, origin or "user", problem=f"it can't be read ({error.strerror})")
-    record = records.get(folder.name, Record())
-    description = head.field("description")
-    wrong = "" if description else "its SKILL.md has no description"
-    if not origin and (why := scan(f"{folder.name}\n{description}")):
-        wrong = f"its description looks like an injected instruction ({why})"
-    return Skill(
-        folder.name, description, folder, origin or record.origin, record.enabled, pinned=record.pinned, problem=wrong
-    )
 
 
 def _short(text: str) -> str:

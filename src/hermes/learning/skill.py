@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.learning.change import LearningError
+from hermes.learning.change import LearningError, text_diff
 from hermes.settings.yamltext import parse_yaml
 
 MAIN = "SKILL.md"
@@ -136,6 +136,21 @@ def read_files(folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 
             )
         found[safe_path(name)] = path.read_bytes()
     return found
+
+
+def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    """The difference of two sets of files; of what is not text, only that it differs."""
+    parts: list[str] = []
+    for path in sorted({*before, *after}):
+        old, new = before.get(path, b""), after.get(path, b"")
+        if (path in before) == (path in after) and old == new:
+            continue
+        place = f"skills/{name}/{path}"
+        if b"\0" in old or b"\0" in new:
+            parts.append(f"Binary file {place} differs")
+        else:
+            parts.append(text_diff(place, old.decode("utf-8", "replace"), new.decode("utf-8", "replace")))
+    return "\n".join(part for part in parts if part)
 
 
 def tree_hash(files: Mapping[str, bytes]) -> str:

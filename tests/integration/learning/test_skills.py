@@ -113,6 +113,46 @@ def test_a_retired_skill_is_archived_and_can_come_back(learning: Learning) -> No
     assert "old-one" in learning.skills.index()
 
 
+def test_the_archive_is_listed_and_gives_back_the_last_of_a_name(learning: Learning, clock: FakeClock) -> None:
+    for body in ("1. First.", "1. Second."):
+        learning.apply(new("old-one", body), MODEL)
+        learning.apply(SkillChange("old-one", retire=True), Provenance("hermes"))
+    assert [(one.name, one.skill) for one in learning.skills.archived()] == [
+        ("old-one-2", "old-one"),
+        ("old-one", "old-one"),
+    ]
+    clock.advance(1_000)
+    learning.skills.restore("old-one-2")
+    assert "Second" in learning.skills.view("old-one")
+    assert learning.skills.records.get("old-one").created == clock.now()
+    assert not learning.skills.is_users("old-one")
+    with pytest.raises(LearningError, match="already"):
+        learning.skills.restore("old-one")
+    assert [one.name for one in learning.skills.archived()] == ["old-one"]
+    with pytest.raises(LearningError, match="no skill"):
+        learning.skills.restore("../old-one")
+
+
+def test_a_name_in_the_archive_leads_nowhere_else(learning: Learning) -> None:
+    folder = learning.home.skills / ".archive" / "evil"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: ../../evil\ndescription: Escapes. Use it.\n---\n1. Go.\n")
+    with pytest.raises(LearningError, match="can't be the name"):
+        learning.skills.restore("evil")
+    assert folder.is_dir()
+
+
+def test_a_skill_in_a_subject_is_changed_and_retired_where_it_is(learning: Learning) -> None:
+    place = by_hand(learning, "tidy", folder="house")
+    before = (place / "SKILL.md").read_text()
+    learning.apply(SkillChange("tidy", (FileChange("SKILL.md", before, before + "2. More.\n"),)), MODEL)
+    assert (place / "SKILL.md").read_text().endswith("2. More.\n")
+    assert not (learning.home.skills / "tidy").exists()
+    learning.apply(SkillChange("tidy", retire=True), Provenance("user"))
+    assert not place.exists()
+    assert [one.skill for one in learning.skills.archived()] == ["tidy"]
+
+
 def test_a_bad_lesson_can_be_taken_back_and_is_the_agents_again(learning: Learning) -> None:
     first = text_of("deploy", "1. make deploy")
     learning.apply(new("deploy", "1. make deploy"), MODEL)

@@ -81,7 +81,7 @@ def _elsewhere(provider: MemoryProvider) -> str:
     try:
         found = provider.recent(_COUNTED)
     except HermesError as error:
-        return in_sentences(error, "The files are what counts, and are not touched by this.")
+        return in_sentences(error)
     return f"The memory service answers; it has {count(len(found), 'note')}{' or more' * (len(found) == _COUNTED)}."
 
 

@@ -27,6 +27,7 @@ examples:
   hermes skills install https://host/repo.git#skills/brew-tea
   hermes skills proposals                             changes that wait for your word
   hermes skills approve p3                            make one of them
+  hermes skills list --archived                       what was retired; restore brings it back
   hermes skills history brew-tea                      how one skill changed
   hermes skills revert 3f2a91c0de                     take a change back
 
@@ -47,8 +48,10 @@ description: What it does, and when to use it, in the words of a request.
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
-    for name, summary in (("list", "list all skills"), ("stats", "show how often each skill is used")):
-        add_action(actions, name, summary).add_argument("--json", action="store_true", help="print JSON")
+    listed = add_action(actions, "list", "list all skills")
+    listed.add_argument("--archived", action="store_true", help="those that were retired")
+    for action in (listed, add_action(actions, "stats", "show how often each skill is used")):
+        action.add_argument("--json", action="store_true", help="print JSON")
     show = add_action(actions, "show", "show the text of a skill")
     show.add_argument("name", metavar="NAME")
     show.add_argument("file", metavar="FILE", nargs="?", default="", help="one of its files")
@@ -61,6 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("disable", "stop offering a skill"),
         ("pin", "let only yourself change a skill"),
         ("unpin", "let Hermes improve a skill it wrote"),
+        ("retire", "put a skill into the archive"),
+        ("restore", "bring a skill back from the archive"),
     ):
         add_action(actions, name, summary).add_argument("name", metavar="NAME")
     _add_install(actions)
@@ -104,6 +109,8 @@ def run(args: argparse.Namespace) -> int:
         "check": _check,
         "stats": _stats,
         "install": _install,
+        "retire": _retire,
+        "restore": _restore,
         **dict.fromkeys(("enable", "disable", "pin", "unpin"), _switch),
         **dict.fromkeys(("proposals", "approve", "reject"), _decide),
     }
@@ -127,7 +134,34 @@ def _decide(learning: Learning, args: argparse.Namespace) -> int:
     return decide(learning, args)
 
 
+def _retire(learning: Learning, args: argparse.Namespace) -> int:
+    learning.apply(SkillChange(args.name, retire=True), Provenance("user"))
+    print(f"{args.name} is in the archive. Back: hermes skills restore {args.name}")
+    return 0
+
+
+def _restore(learning: Learning, args: argparse.Namespace) -> int:
+    skill = learning.skills.restore(args.name)
+    print(f"{skill.name} is back. New sessions know it.")
+    return 0
+
+
+def _list_archived(learning: Learning, *, as_json: bool) -> int:
+    found = learning.skills.archived()
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        return 0
+    screen, now = stdout_screen(), learning.now()
+    width = max((len(one.name) for one in found), default=0)
+    for one in found:
+        print(cut(f"{one.name:<{width}}  {ago(one.when, now):<10}  {one_line(one.description)}", screen.columns))
+    print("Bring one back with: hermes skills restore NAME" if found else "The archive is empty.")
+    return 0
+
+
 def _list(learning: Learning, args: argparse.Namespace) -> int:
+    if getattr(args, "archived", False):
+        return _list_archived(learning, as_json=args.json)
     skills = learning.skills.all()
     if getattr(args, "json", False):
         data = [msgspec.to_builtins(skill, enc_hook=str) for skill in skills]
@@ -141,7 +175,9 @@ def _list(learning: Learning, args: argparse.Namespace) -> int:
     for skill in skills:
         if skill.problem:
             print(screen.style.yellow(f"{skill.name} is not offered: {one_line(skill.problem)}"))
-    waiting = len(learning.proposals.pending())
+    waiting, retired = len(learning.proposals.pending()), len(learning.skills.archived())
+    if retired:
+        print(f"\n{count(retired, 'skill')} in the archive: hermes skills list --archived")
     if waiting:
         print(f"\n{count(waiting, 'proposed change')} to decide: hermes skills proposals")
     return 0
