@@ -17,13 +17,15 @@ from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.compaction import NotCompacted
 from hermes.core.pictures import media_type
+from hermes.core.ports import ToolContext
 from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, CompactionFailed, PictureDescribed, SessionCompacted, SessionCreated
 from hermes.schema.messages import Image
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary, Budget, Compression, CustomModel, CustomProvider, Model
+from hermes.settings.sections import Auxiliary, Budget, Compression, CustomModel, CustomProvider, Model, Web
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Fault, Served
+from hermes.testing.web_server import Page, web_server
 
 GERMAN = "## Goal\nDas Boot soll schwimmen, und der Kiel ist gelegt; die Farbe ist nicht gewählt, und das Holz ist da."
 ENGLISH = "## Goal\nThe boat is to float and the keel is laid; the colour is not chosen, and the wood is in the shed."
@@ -172,6 +174,38 @@ async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(tm
         assert spending.budget(child)._caps is running._caps
         with pytest.raises(Exception, match="cap per turn"):
             spending.check(session, 100)
+
+
+async def fetched(server: ModelServer, root: Path, page: str) -> tuple[str, list[object]]:
+    """What web_fetch shows of a page, and what was noted of work on the side."""
+    async with web_server(lambda asked: Page(page.encode(), headers={"Content-Type": "text/plain"})) as web:
+        settings = Settings(auxiliary=Auxiliary(search="cheap"), web=Web(allow_hosts=(f"127.0.0.1:{web.port}",)))
+        async with at_work(server, root, settings, dear=DEAR, cheap=CHEAP) as (agent, app, session):
+            context = ToolContext("c", session, root, lambda text: None)
+            url = f"http://127.0.0.1:{web.port}/page"
+            result = await agent.tools(session)["web_fetch"].run({"url": url}, context)
+            return result.text, rows(app, session, AuxiliaryCalled)
+
+
+async def test_a_long_page_is_shown_as_a_digest_and_kept_whole(tmp_path: Path) -> None:
+    page = "the beginning of it\n" + "a line of a long page\n" * 3_000
+    async with ModelServer("What matters.") as server:
+        text, noted = await fetched(server, tmp_path, page)
+        assert text.startswith("What matters.")
+        kept = re.search(r"is in (\S+\.md)\]", text)
+        assert kept
+        assert page.strip() in await asyncio.to_thread(Path(kept[1]).read_text)
+        assert [(one.task, one.model) for one in noted if isinstance(one, AuxiliaryCalled)] == [("search", "cheap")]
+        assert b"a line of a long page" in server.posts[0].body
+
+
+async def test_a_page_whose_digest_fails_is_shown_from_its_beginning_and_a_short_one_as_it_is(tmp_path: Path) -> None:
+    broken = Served(fault=Fault(status=500, message="no digest today"))
+    async with ModelServer(broken, broken) as server:
+        text, noted = await fetched(server, tmp_path / "one", "the beginning\n" + "a line of a long page\n" * 3_000)
+        assert text.startswith("the beginning")
+        assert [one.model for one in noted if isinstance(one, AuxiliaryCalled)] == ["cheap", "dear"]
+        assert (await fetched(server, tmp_path / "two", "short"))[0] == "short"
 
 
 def photo(folder: Path, width: int = 60, height: int = 40) -> Image:

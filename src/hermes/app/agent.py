@@ -13,6 +13,7 @@ from hermes.app.approvals import Desk
 from hermes.app.auxiliary import Auxiliary, Main
 from hermes.app.compact import compress, context_of, summarise
 from hermes.app.delegation import DEEPEST, Delegation, depth
+from hermes.app.digest import digest
 from hermes.app.learning import Learner
 from hermes.app.learning_review import Circle
 from hermes.app.project import read_project_files
@@ -69,7 +70,6 @@ class Agent:
         self._secrets = secrets
         self._mode: ApprovalMode = approvals
         self._model_name = model
-        self.toolbox = Toolbox(app, secrets, self._own_tools)
         self.shadows = shadows_of(app)
         self._keeper = ShadowKeeper(self.shadows)
         self._spending = Spending(app, self._price)
@@ -78,6 +78,8 @@ class Agent:
         main = Main(lambda: route(self._model_name), lambda: self.model)
         self._auxiliary = Auxiliary(app, secrets, self._spending, main)
         self._titles = Titles(self._auxiliary)
+        digesting = self._auxiliary.wanted("search") != "off"
+        self.toolbox = Toolbox(app, secrets, self._own_tools, partial(digest, self._auxiliary) if digesting else None)
         self.learner = Learner(app, Circle(self._reviewer, self.tools, self._spending.check, self._price))
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)

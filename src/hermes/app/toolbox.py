@@ -21,17 +21,24 @@ from hermes.tools.web import web_tools
 
 if TYPE_CHECKING:
     from hermes.mcp import Servers
+    from hermes.tools.web.fetch import Digest
 
 _KEPT = 256  # sessions whose tools are remembered
 
 
 class Toolbox:
-    """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools."""
+    """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools.
 
-    def __init__(self, app: App, secrets: Secrets, more: Callable[[str], tuple[Tool, ...]]) -> None:
+    `digest` makes long web pages short.
+    """
+
+    def __init__(
+        self, app: App, secrets: Secrets, more: Callable[[str], tuple[Tool, ...]], digest: "Digest | None" = None
+    ) -> None:
         self._app = app
         self._secrets = secrets
         self._more = more
+        self._digest = digest
         self._tools: dict[str, Mapping[str, Tool]] = {}
         self._seen: dict[str, Seen] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -79,7 +86,8 @@ class Toolbox:
         info = self._app.store.sessions.find(session)
         if info.kind == "child":
             info = self._app.store.sessions.find(info.root)
-        needs = needs_of(self._app, self._secrets, surface=info.surface, extra=(*self._more(session), *served))
+        extra = (*self._more(session), *served)
+        needs = needs_of(self._app, self._secrets, surface=info.surface, extra=extra, digest=self._digest)
         self._seen[session] = seen = Seen()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 
@@ -89,12 +97,19 @@ class Toolbox:
         task.add_done_callback(self._closing.discard)
 
 
-def needs_of(app: App, secrets: Secrets, *, surface: str = "cli", extra: tuple[Tool, ...] = ()) -> Needs:
+def needs_of(
+    app: App,
+    secrets: Secrets,
+    *,
+    surface: str = "cli",
+    extra: tuple[Tool, ...] = (),
+    digest: "Digest | None" = None,
+) -> Needs:
     """For `session_tools`; `extra` are tools that come from elsewhere."""
     settings = app.settings
     choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
     outputs = OutputFolder(app.home.cache / "outputs")
-    web = tuple(web_tools(settings.web, secrets, outputs, environment()))
+    web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
     seen = (app.home.cache / "outputs", app.home.skills)
     around = Surroundings(environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets)
     return Needs(

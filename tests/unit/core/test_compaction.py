@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hermes.core.compaction import MARK, Cut, NotCompacted, choose_cut, compact, compacted
 from hermes.core.context import measure
 from hermes.core.history import History
+from hermes.core.prompt import PROJECT_HEAD
 from hermes.schema.events import SessionCompacted, SessionPrompted, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
 from hermes.testing import Reply, ScriptedModel
 
 SUMMARY = "## Goal\nBuild a boat that floats, as the user asked.\n## Done\nThe keel is laid."
@@ -107,3 +108,58 @@ def test_what_is_compacted_twice_keeps_one_summary() -> None:
     once = compacted(messages, SessionCompacted(summary="first", head=2, tail=4))
     twice = compacted(once, SessionCompacted(summary="second", head=2, tail=2))
     assert [message.text for message in twice if message.text.startswith(MARK)] == [f"{MARK}second"]
+
+
+def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_the_notes_up_to_date() -> None:
+    messages = [UserMessage(text=f"wish {number}: " + "a boat " * 100) for number in range(30)]
+    model = ScriptedModel(*(Reply(text=f"{SUMMARY} Part {number}.") for number in range(3)))
+    row = asyncio.run(compact(model, messages, Cut(0, 2), window=9_000))
+    asked = [request.messages[0].text for request in model.requests]
+    assert len(asked) == 3
+    assert all(f"wish {number}:" in "".join(asked) for number in range(28))
+    assert [f"Part {number - 1}.\n</notes>" in text for number, text in enumerate(asked)] == [False, True, True]
+    assert row.summary == f"{SUMMARY} Part 2."
+    assert row.usage == Usage(input_tokens=30, output_tokens=15, cost_usd=0.0)
+
+
+def test_a_conversation_far_too_long_for_the_summarising_model_is_left_alone() -> None:
+    messages = [UserMessage(text="a boat " * 1_000) for number in range(30)]
+    with pytest.raises(NotCompacted, match="too long for the model"):
+        asyncio.run(compact(ScriptedModel(), messages, Cut(0, 2), window=2_000))
+
+
+def test_keys_are_in_neither_the_question_nor_the_summary() -> None:
+    key = "sk-proj-" + "a1B2c3D4" * 4
+    messages = [UserMessage(text=f"use {key} please"), *exchange(1, 0), UserMessage(text=f"{key} again")]
+    model = ScriptedModel(Reply(text=f"{SUMMARY}\nThe key is {key}."))
+    row = asyncio.run(compact(model, messages, Cut(0, 1)))
+    assert key not in str(model.requests)
+    assert key not in row.summary
+    assert "The key is ********." in row.summary
+
+
+def test_the_window_is_shown_by_what_fills_it_and_where_room_will_be_made() -> None:
+    history = History()
+    system = ("who", f"{PROJECT_HEAD}\ntabs", "Memory: boats", "today")
+    history.add(1, SessionPrompted(system=system))
+    picture = Image(source="/a.png", media_type="image/png")
+    history.messages = [
+        UserMessage(text=f"{MARK}{SUMMARY}", origin="hermes"),
+        UserMessage(text="look", images=(picture, picture)),
+        *exchange(1, 1)[1:],
+    ]
+    context = measure(history, 10_000, 0.8)
+    counts = {part.name: part.count for part in context.parts}
+    assert counts == {
+        "instructions": 2,
+        "project notes": 1,
+        "memory": 1,
+        "tools": 0,
+        "your words": 1,
+        "replies": 2,
+        "tool results": 1,
+        "summary": 1,
+        "pictures": 2,
+    }
+    assert (context.window, context.full) == (10_000, 8_000)
+    assert context.used == sum(part.tokens for part in context.parts)

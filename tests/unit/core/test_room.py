@@ -11,8 +11,8 @@ from hermes.core.history import History
 from hermes.core.room import Limits, Room, choose_trim, trim
 from hermes.errors import ModelError
 from hermes.schema.event import Event
-from hermes.schema.events import CompactionFailed, SessionCompacted, SessionTrimmed, TurnStarted
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.events import CompactionFailed, PictureDescribed, SessionCompacted, SessionTrimmed, TurnStarted
+from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.testing import FakeClock, Reply, ScriptedModel
 
@@ -131,3 +131,37 @@ async def test_room_is_not_made_beyond_a_cap() -> None:
     ended = await bench.run("a question of several words, more than the cap has room for")
     assert ended.reason == "budget"
     assert asked == []
+
+
+PICTURE = Image(source="/p/shot.png", media_type="image/png")
+
+
+def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
+    shown = ToolFinished(call_id="v", name="view_image", text="[shot.png: png, 4 x 3]", images=(PICTURE,))
+    messages = [
+        UserMessage(text="what is this?", images=(PICTURE,)),
+        AssistantMessage(tool_calls=(ToolCall(id="v", name="view_image", arguments="{}"),)),
+        shown,
+        UserMessage(text="and now?", images=(PICTURE,)),
+        AssistantMessage(text="the same"),
+    ]
+    row = choose_trim(messages, last=2)
+    assert (row.call_ids, row.pictures) == (("v",), 1)
+    assert row.freed > 5_000
+    after = trim(messages, row)
+    assert [len(getattr(message, "images", ())) for message in after] == [0, 0, 0, 1, 0]
+    assert after[0].text == "what is this?\n\n[pictures removed to make room: /p/shot.png]"
+    assert after[2].text == "[shot.png: png, 4 x 3]\n\n[pictures removed to make room: /p/shot.png]"
+    again = choose_trim(after, last=2)
+    assert (again.call_ids, again.pictures) == ((), 0)
+
+
+def test_a_description_stays_with_its_picture_in_every_message() -> None:
+    history = History()
+    history.add(1, UserMessage(text="look", images=(PICTURE,)))
+    history.add(2, TurnStarted(inputs=(1,)), "t")
+    history.add(3, PictureDescribed(source="/p/shot.png", text="a boat"))
+    (message,) = history.messages
+    assert isinstance(message, UserMessage)
+    assert message.images[0].description == "a boat"
+    assert message.text == "look"

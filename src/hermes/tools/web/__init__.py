@@ -17,7 +17,7 @@ from hermes.tools.output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
-    from hermes.tools.web.fetch import PageReader
+    from hermes.tools.web.fetch import Digest, PageReader
     from hermes.tools.web.gate import Resolver
     from hermes.tools.web.search import Searcher
 
@@ -34,12 +34,14 @@ class WebTools:
         folder: OutputFolder,
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
+        digest: "Digest | None" = None,
     ) -> None:
         self._settings = settings
         self._secrets = secrets
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
+        self._digest = digest
 
     @tool("web_search", effect="network")
     async def web_search(
@@ -75,10 +77,16 @@ class WebTools:
     def _reader(self) -> "PageReader":
         from hermes.tools.web.build import build_reader
 
-        return build_reader(self._settings, self._folder, self._environment, self._resolver)
+        return build_reader(self._settings, self._folder, self._environment, self._resolver, self._digest)
 
 
-def web_tools(settings: Web, secrets: Secrets, folder: OutputFolder, environment: Mapping[str, str]) -> list[Tool]:
+def web_tools(
+    settings: Web,
+    secrets: Secrets,
+    folder: OutputFolder,
+    environment: Mapping[str, str],
+    digest: "Digest | None" = None,
+) -> list[Tool]:
     """The web tools. Nothing is contacted before the first call."""
-    tools = WebTools(settings, secrets, folder, environment)
+    tools = WebTools(settings, secrets, folder, environment, digest=digest)
     return [tools.web_search, tools.web_fetch]

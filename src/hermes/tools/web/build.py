@@ -9,7 +9,7 @@ from hermes.settings.sections import Web
 from hermes.tools.output import OutputFolder
 from hermes.tools.web.backends import choose
 from hermes.tools.web.client import Limits, WebClient
-from hermes.tools.web.fetch import PageReader
+from hermes.tools.web.fetch import Digest, PageReader
 from hermes.tools.web.gate import Gate, Resolver, read_allowed, system_resolver
 from hermes.tools.web.search import Searcher
 
@@ -24,10 +24,14 @@ def build_gate(settings: Web, resolver: Resolver | None = None) -> Gate:
 
 
 def build_reader(
-    settings: Web, folder: OutputFolder, environment: Mapping[str, str], resolver: Resolver | None = None
+    settings: Web,
+    folder: OutputFolder,
+    environment: Mapping[str, str],
+    resolver: Resolver | None = None,
+    digest: Digest | None = None,
 ) -> PageReader:
     """What reads pages."""
-    return PageReader(_client(settings, environment, build_gate(settings, resolver)), folder)
+    return PageReader(_client(settings, environment, build_gate(settings, resolver)), folder, digest)
 
 
 def build_searcher(

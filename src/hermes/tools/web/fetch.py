@@ -2,14 +2,19 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from hermes.core.ports import ToolContext
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 from hermes.tools.output import OutputFolder
 from hermes.tools.web.client import Answer, Request, WebClient
-from hermes.tools.web.content import PICTURES, Media, media_of, read_body
+from hermes.tools.web.content import PICTURES, Media, Reading, media_of, read_body
+
+Digest: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""What matters of a long page, for a session; empty when there is none."""
 
 _SHOWN = 24_000
 """Characters of a page that are shown; the rest is in a file."""
@@ -20,37 +25,40 @@ _ACCEPT = (
 
 
 class PageReader:
-    """Fetches pages; what is too long to show is kept in `folder`."""
+    """Fetches pages; what is too long to show is kept in `folder`, and shown as a digest if somebody makes one."""
 
-    def __init__(self, client: WebClient, folder: OutputFolder) -> None:
+    def __init__(self, client: WebClient, folder: OutputFolder, digest: Digest | None = None) -> None:
         self._client = client
         self._folder = folder
+        self._digest = digest
 
     async def read(self, context: ToolContext, url: str) -> ToolResult:
         """The page at `url`. Raises ToolFailed when there is none."""
         context.show(f"Fetching {url[:200]}\n")
         answer = await self._client.fetch(Request(url=url, headers={"Accept": _ACCEPT}))
-        return await asyncio.to_thread(self._result, answer, media_of(answer))
-
-    def _result(self, answer: Answer, media: Media) -> ToolResult:
+        media = media_of(answer)
         if media.kind == "image":
-            return self._picture(answer, media)
+            return await asyncio.to_thread(self._picture, answer, media)
         if media.kind == "binary":
-            return self._file(answer, media)
-        return self._text(answer, media)
+            return await asyncio.to_thread(self._file, answer, media)
+        reading = await asyncio.to_thread(read_body, answer, media)
+        digest = ""
+        if self._digest is not None and len(reading.text) > _SHOWN and answer.status < 400:
+            context.show("Making a digest of it\n")
+            digest = await self._digest(context.session, reading.text)
+        return await asyncio.to_thread(self._text, answer, reading, digest)
 
-    def _text(self, answer: Answer, media: Media) -> ToolResult:
-        reading = read_body(answer, media)
+    def _text(self, answer: Answer, reading: Reading, digest: str) -> ToolResult:
         head = [f"# {reading.title}"] if reading.title and not reading.text.startswith(f"# {reading.title}") else []
-        shown, rest = self._shortened(reading.text, str(answer.place))
+        shown, rest = self._shortened(reading.text, str(answer.place), digest)
         notes = [*reading.notes, *rest]
         if answer.status >= 400:
             head = [f"The server answered {answer.phrase}.", *head]
         text = "\n\n".join([*head, shown or "(nothing to read)", *(f"[{note}]" for note in notes)])
         return ToolResult(text=text, ok=answer.status < 400, source=str(answer.place))
 
-    def _shortened(self, text: str, source: str) -> tuple[str, list[str]]:
-        """The first part of a text, and where the rest is."""
+    def _shortened(self, text: str, source: str, digest: str) -> tuple[str, list[str]]:
+        """The digest of a text or else its first part, and where the rest is."""
         if len(text) <= _SHOWN:
             return text, []
         end = text.rfind("\n", _SHOWN // 2, _SHOWN)
@@ -61,6 +69,8 @@ class PageReader:
             path = self._keep(marked.encode(errors="replace"), ".md")
         except OSError as error:
             return text[:end], [f"{len(text) - end:,} more characters could not be kept: {error.strerror}"]
+        if digest:
+            return digest, [f"this is a digest by another model; the page, {len(text):,} characters, is in {path}"]
         return text[:end], [f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"]
 
     def _picture(self, answer: Answer, media: Media) -> ToolResult:
