@@ -105,7 +105,8 @@ class Bridge:
         for handle in (self._woken, self._waker):
             os.set_blocking(handle, False)
         self._heirs: dict[str, tuple[int, Spool]] = {}
-        self._arrived = -1
+        self.arrived = -1
+        """How many transient events the dashboard says it has; -1 before it said so."""
         self._url = ""
         self._connects = 0
         self.state: State = "waiting"
@@ -233,17 +234,17 @@ class Bridge:
 
     def _greet(self, wire: Wire) -> None:
         """Asks what has arrived, and goes on from there."""
-        self._arrived = -1
+        self.arrived = -1
         names = [self.publisher, f"{self.publisher}.transient", *self._heirs]
         wire.send(b"[" + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names) + b"]")
         deadline = time.monotonic() + _UNANSWERED
-        while self._arrived < 0:
+        while self.arrived < 0:
             self._poll(wire.fileno(), not wire.is_idle, deadline - time.monotonic())
             if time.monotonic() > deadline or self._stopping.is_set():
                 raise WireClosed("the dashboard does not say what has arrived")
             wire.push()
             self._receive(wire)
-        self.outbox.rewind(self._arrived)
+        self.outbox.rewind(self.arrived)
         for _, spool in self._heirs.values():
             spool.rewind()
 
@@ -323,7 +324,7 @@ class Bridge:
     def _take(self, ack: _Ack) -> None:
         outbox = self.outbox
         if ack.publisher == f"{outbox.publisher}.transient":
-            self._arrived = ack.seq if ack.epoch == outbox.epoch else 0
+            self.arrived = ack.seq if ack.epoch == outbox.epoch else 0
         elif ack.publisher == outbox.publisher and ack.epoch == outbox.epoch:
             outbox.spool.ack(ack.seq)
         elif ack.publisher in self._heirs and ack.epoch == self._heirs[ack.publisher][0]:

@@ -9,18 +9,26 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from hermes.events.envelope import Envelope, is_flat, seal
+from hermes.events.envelope import FLAT, Envelope, seal
 
+_fill_in = dict.setdefault  # an envelope refuses its own
 _arriving: ContextVar[object] = ContextVar("hermes_events_arriving", default=None)
 
 
 def relay(publish: Callable[[str, Mapping[str, Any]], None], topic: str, payload: Mapping[str, Any]) -> None:
-    """Publishes what another process sent. Raises as `publish` does for what can't be an event."""
+    """Publishes what another process sent, as it was read from JSON. Raises as `publish` does for an empty topic."""
     source = topic.partition(".")[0]
-    if is_flat(payload):
-        event = Envelope({"type": topic, "ts": time.time(), "src": source} | dict(payload))
+    event = Envelope(payload)
+    for value in event.values():
+        kind = type(value)
+        if kind is not str and kind is not int and kind not in FLAT:
+            event = seal(payload, topic, source, time.time())
+            break
     else:
-        event = seal(payload, topic, source, time.time())
+        if "ts" not in event:
+            _fill_in(event, "ts", time.time())
+        _fill_in(event, "type", topic)
+        _fill_in(event, "src", source)
     token = _arriving.set(event)
     try:
         publish(topic, event)

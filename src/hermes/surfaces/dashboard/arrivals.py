@@ -52,8 +52,9 @@ class Arrivals:
         """Notes that everything up to there was published."""
         known = self._places.get(publisher)
         slot = known[0] if known is not None else self._slot(publisher)
-        self._turn += 1
-        self._order[slot] = self._turn
+        if self._order[slot] != self._turn:
+            self._turn += 1
+            self._order[slot] = self._turn
         self._places[publisher] = (slot, place)
         _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._turn, *place)
 

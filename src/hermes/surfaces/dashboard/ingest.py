@@ -153,8 +153,7 @@ class Ingest:
     def _publish(self, frame: _Frame) -> None:
         if frame.relay and frame.topic and frame.envelope is not None:
             topic, payload = frame.topic, frame.envelope
-            session, cursor = payload.get("session_id"), cursor_of(payload)
-            if cursor[1] and isinstance(session, str) and not self._app.is_news(session, *cursor):
+            if "seq" in payload and not self._is_news(payload):
                 self.known += 1
                 return
         elif frame.method == "event" and frame.params is not None and frame.params.type:
@@ -171,6 +170,11 @@ class Ingest:
             self._refuse(str(error))
         else:
             self.published += 1
+
+    def _is_news(self, payload: dict[str, Any]) -> bool:
+        """Whether a row of a log was not published here before: found in the log, or sent by another process."""
+        session, cursor = payload.get("session_id"), cursor_of(payload)
+        return not (cursor[1] and isinstance(session, str)) or self._app.is_news(session, *cursor)
 
     def _refuse(self, why: str) -> None:
         self.refused += 1
