@@ -25,7 +25,7 @@ async def data(hermes: InstalledHermes, *arguments: str) -> Any:
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
     """Looks again and again, until there is something."""
     async with asyncio.timeout(_PATIENCE):
-        while not (found := await look()):
+        while not (found := await look()):  # noqa: ASYNC110 - what another process does
             await asyncio.sleep(0.05)
     return found
 

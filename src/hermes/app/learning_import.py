@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.app.app import App
+from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules_import import RESTING, fitting, read_jobs
 from hermes.errors import HermesError, SessionNotFound, SettingsError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.entries import Notes
@@ -22,7 +24,7 @@ from hermes.learning.memory import FILES
 from hermes.learning.parcel import Parcel
 from hermes.learning.skill import MAIN, read_files
 from hermes.providers.routes import route_to
-from hermes.settings import Secrets, atomic
+from hermes.settings import Secrets
 from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
@@ -44,7 +46,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[InstallPlan, ...] = ()
     settings: dict[str, object] = {}
     secrets: dict[str, str] = {}
-    schedules: str = ""
+    schedules: tuple[Draft, ...] = ()
     left: tuple[Left, ...] = ()
 
     @property
@@ -62,6 +64,7 @@ class Done(msgspec.Struct):
     skills: int = 0
     settings: int = 0
     secrets: int = 0
+    schedules: int = 0
     problems: list[Left] = []
 
 
@@ -91,10 +94,7 @@ class Importer:
         self._bring_notes(made, done)
         self._bring_skills(made, done)
         self._bring_settings(made, done)
-        if made.schedules:
-            kept = self._app.home.root / "imports"
-            self._app.home.ensure(kept)
-            atomic.replace(kept / "schedules.json", made.schedules)
+        self._bring_schedules(made, done)
         if made.new_sessions:
             self._bring_sessions(made, done, said)
         return done
@@ -120,7 +120,7 @@ class Importer:
             skills=self._plan_skills(source, left) if "skills" in parts else (),
             settings=self._plan_settings(carried, left) if "settings" in parts else {},
             secrets=self._plan_secrets(carried, left) if "secrets" in parts else {},
-            schedules=_schedules(source, left) if "schedules" in parts else "",
+            schedules=self._plan_schedules(source, left) if "schedules" in parts else (),
         )
 
     def _plan_notes(self, source: Path, left: list[Left]) -> tuple[MemoryEdit, ...]:
@@ -185,6 +185,21 @@ class Importer:
         left += [Left(name, "it is set here already") for name in known]
         return {name: value for name, value in carried.secrets.items() if name not in known}
 
+    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[Draft, ...]:
+        path = source / "cron" / "jobs.json"
+        if not path.is_file() or path.stat().st_size > 10_000_000:
+            return ()
+        drafts = read_jobs(path.read_text("utf-8", "replace"), left)
+        return fitting(JobBook(self._app), drafts, self._app.has_log, left)
+
+    def _bring_schedules(self, made: ImportPlan, done: Done) -> None:
+        for draft in made.schedules:
+            try:
+                JobBook(self._app).add(draft, paused=RESTING)
+                done.schedules += 1
+            except HermesError as error:
+                done.problems.append(Left(f"schedule {draft.name or draft.prompt[:40]}", error.message))
+
     def _bring_notes(self, made: ImportPlan, done: Done) -> None:
         if not made.notes:
             return
@@ -242,15 +257,6 @@ def _came_along(source: Path) -> set[str]:
     path = source / "skills" / ".bundled_manifest"
     lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
     return {line.partition(":")[0].strip() for line in lines if line.strip()}
-
-
-def _schedules(source: Path, left: list[Left]) -> str:
-    path = source / "cron" / "jobs.json"
-    if not path.is_file() or path.stat().st_size > 10_000_000:
-        return ""
-    text = path.read_text("utf-8", "replace")
-    left.append(Left("schedules", "they don't run here; a copy is kept in imports/schedules.json"))
-    return text
 
 
 def _known(provider: str, address: str) -> bool:

@@ -106,8 +106,12 @@ class ScheduleLoop:
         return max(0.0, min(LOOK, coming - self._app.clock.now()))
 
     def _clear_up(self) -> None:
-        days = self._app.settings.schedules.keep_days
-        self._book.store.forget(self._app.clock.now() - days * _DAY)
+        """Forgets what is long over, and plans what has lost its plan, as after damage of the database."""
+        store, now = self._book.store, self._app.clock.now()
+        store.forget(now - self._app.settings.schedules.keep_days * _DAY)
+        planned = {one.job for one in store.planned()}
+        coming = [following(job, now) for job in store.jobs() if job.id not in planned]
+        store.plan(*(one for one in coming if one is not None))
 
     async def _begin_due(self, now: float) -> bool:
         """Looks at everything that is due; True when that brought new instants."""

@@ -13,6 +13,7 @@ import msgspec
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.store.connection import connect, in_our_words, suspicion
 from hermes.store.file import companions, create, settle, sync_folder
+from hermes.store.kept import take_over
 from hermes.store.log import new_epoch, write_row
 from hermes.store.losses import Head, known_heads, what_is_gone
 from hermes.store.private import make_private
@@ -57,11 +58,13 @@ class Recovery(msgspec.Struct, frozen=True):
     rows: int
     lost: int  # known to be missing
     gone: str = ""  # why there may be more of them than anybody can know
+    unread: tuple[str, ...] = ()  # other tables of which something is missing
 
     def __str__(self) -> str:
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
             f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
+            + (f" Something of these tables is missing: {', '.join(self.unread)}." if self.unread else "")
         )
 
     def _losses(self) -> str:
@@ -88,12 +91,13 @@ def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> R
             sessions = _refill(connection, path, now)
             for session, kept in sessions.items():
                 _note_recovery(connection, session, kept, aside, now)
+            unread = take_over(connection, path)
         settle(connection)
     draft.rename(_counterpart(aside, _DAMAGED, _REBUILT))
     sync_folder(path.parent)
     finish(path)
     rows = sum(kept.rows for kept in sessions.values())
-    return Recovery(reason, aside, len(sessions), rows, _lost(sessions, heads), gone)
+    return Recovery(reason, aside, len(sessions), rows, _lost(sessions, heads), gone, unread)
 
 
 def _lost(sessions: dict[str, _Kept], heads: dict[str, Head]) -> int:

@@ -67,7 +67,21 @@ def old_home(root: Path) -> Path:
     )
     (home / ".env").write_text("OPENROUTER_API_KEY=sk-or-0000\nTERM_STYLE=dark\n")
     (home / "cron").mkdir()
-    (home / "cron" / "jobs.json").write_text('{"jobs": [{"id": "1", "prompt": "news"}]}')
+    jobs = [
+        {
+            "id": "1",
+            "prompt": "news",
+            "name": "News",
+            "schedule": {"kind": "cron", "expr": "0 9 * * *"},
+            "skills": ["tea"],
+        },
+        {"id": "2", "prompt": "ping", "schedule": {"kind": "interval", "minutes": 30}, "deliver": "telegram:42"},
+        {"id": "3", "prompt": "late", "schedule": {"kind": "once", "run_at": "2020-01-01T08:00:00+00:00"}},
+        {"id": "4", "prompt": "odd", "schedule": {"kind": "cron", "expr": "0 9 * * *"}, "script": "x.py"},
+        {"id": "5", "prompt": "none"},
+        7,
+    ]
+    (home / "cron" / "jobs.json").write_text(json.dumps({"jobs": jobs, "updated_at": "2026-01-01"}))
     _database(home / "state.db")
     return home
 
@@ -126,8 +140,25 @@ def test_a_home_of_the_well_known_agent_comes_over(app: App, tmp_path: Path) -> 
     assert "runs what it downloads" in left["skill evil"]
     assert "1 skills" in left
     assert "config.yaml: display" in left
-    assert "imports/schedules.json" in left["schedules"]
-    assert "news" in (app.home.root / "imports" / "schedules.json").read_text()
+    assert "over already" in left["schedule late"]
+    assert "script" in left["schedule 4"]
+    assert {"schedule 5", "schedule 6"} <= left.keys()
+
+
+def test_its_schedules_become_jobs_that_rest_and_are_not_imported_twice(app: App, tmp_path: Path) -> None:
+    source = old_home(tmp_path)
+    _, done = run(app, source)
+    jobs = app.store.schedules.jobs()
+    assert done.schedules == 2
+    assert [(job.name, job.schedule, job.deliver) for job in jobs] == [
+        ("News", "0 9 * * *", "none"),
+        ("ping", "every 30 minutes", "telegram:42"),
+    ]
+    assert jobs[0].prompt == "Use the skill tea. news"
+    assert all(job.paused and job.by == "import" for job in jobs)
+    assert app.store.schedules.planned() == []
+    _, again = run(app, source)
+    assert again.schedules == 0
 
 
 def test_its_conversations_are_whole_sessions(app: App, tmp_path: Path) -> None:

@@ -289,6 +289,14 @@ async def test_a_job_that_runs_so_many_times_ends(tmp_path: Path) -> None:
         assert planned.due == MONDAY + 4 * HOUR
 
 
+async def test_a_job_that_has_lost_its_plan_gets_another(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour")
+        b.app.store._db.write(lambda connection: connection.execute("DELETE FROM instants").fetchall())
+        await b.at(8)
+        assert [one.due for one in b.book.store.planned()] == [MONDAY + HOUR]
+
+
 async def test_pausing_editing_and_removing_end_what_was_planned_with_a_reason(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         job = b.job("every hour")

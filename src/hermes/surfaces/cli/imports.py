@@ -65,7 +65,7 @@ def _report(made: ImportPlan) -> None:
         (len(made.skills), f"{count(len(made.skills), 'skill')}: {', '.join(one.name for one in made.skills)}"),
         (len(made.settings), f"{count(len(made.settings), 'setting')}: {', '.join(made.settings)}"),
         (len(made.secrets), f"{count(len(made.secrets), 'secret')}: {', '.join(made.secrets)}"),
-        (len(made.schedules), "schedules, as a file"),
+        (len(made.schedules), f"{count(len(made.schedules), 'schedule')}, paused until you resume them"),
     ]
     for number, text in lines:
         if number:
@@ -91,8 +91,11 @@ def _result(done: Done) -> int:
         count(done.skills, "skill"),
         count(done.settings, "setting"),
         count(done.secrets, "secret"),
+        count(done.schedules, "schedule"),
     ]
     print(f"Imported: {', '.join(parts)}.")
+    if done.schedules:
+        print("The schedules are paused: hermes cron list, then hermes cron resume JOB.")
     _print_left("Not imported:", done.problems)
     return 1 if done.problems else 0
 
