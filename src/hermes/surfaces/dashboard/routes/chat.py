@@ -4,16 +4,20 @@ import asyncio
 import base64
 import binascii
 import hashlib
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.core.pictures import media_type
 from hermes.errors import UsageError
-from hermes.schema.messages import Image
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.schema.messages import Image, ToolFinished, UserMessage
+from hermes.surfaces.dashboard.api import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.routes.sessions import Begun, find
 
 _BY = "dashboard"
@@ -81,6 +85,21 @@ class Waiting(msgspec.Struct, frozen=True):
     waiting: list[dict[str, Any]]
 
 
+def _read_picture(source: str) -> tuple[bytes, str]:
+    """A picture and its kind, by what is in it."""
+    path = Path(source)
+    try:
+        if path.stat().st_size > MAX_BODY:
+            raise Refusal(404, "The picture is too large to be shown.")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise Refusal(404, "The picture is no longer there.") from error
+    kind = media_type(content[:16])
+    if kind not in _PICTURES:
+        raise Refusal(404, "That is no picture.")
+    return content, kind
+
+
 class ChatRoutes:
     """Handlers over one dashboard."""
 
@@ -100,6 +119,7 @@ class ChatRoutes:
             Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
             Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
             Endpoint("GET", f"{one}/diff", "observe", self.diff, DiffQuery, answer=Diff),
+            Endpoint("GET", f"{one}/pictures/{{seq:int}}/{{number:int}}", "observe", self.picture, answer=None),
             Endpoint("GET", "/api/approvals", "observe", self.waiting, answer=Waiting),
             Endpoint("POST", f"{one}/approvals/{{call_id}}", "approve", self.answer, body=Answer, answer=Counted),
             Endpoint("POST", f"{one}/questions/{{call_id}}", "chat", self.reply, body=Words, answer=Counted),
@@ -114,8 +134,11 @@ class ChatRoutes:
         if said.model is not None:
             await asyncio.to_thread(self._board.staff.choose, session, said.model)
         images = await asyncio.to_thread(self._keep, said.images)
-        service = self._board.staff.service(session)
-        epoch, seq = await service.submit(session, said.text, images=images, delivery=said.delivery)
+        agent = self._board.staff.agent(session)
+        text = said.text
+        if text.startswith("/"):  # perhaps a skill; the commands of a surface never get here
+            text = await asyncio.to_thread(agent.learner.learning.called, text) or text
+        epoch, seq = await agent.service.submit(session, text, images=images, delivery=said.delivery)
         return Begun(session, epoch, seq)
 
     async def interrupt(self, call: Call) -> Done:
@@ -160,9 +183,28 @@ class ChatRoutes:
         """What a turn changed, by default the last one, as a unified diff."""
         return Diff(self._rewind.diff(find(self._board, call.path["id"]).id, turn=call.query.turn))
 
+    def picture(self, call: Call) -> Response:
+        """A picture of a message. Only what the log names can be had, and only if it really is a picture."""
+        info = find(self._board, call.path["id"])
+        rows = self._board.app.store.log.events(info.id, after=call.path["seq"] - 1, limit=1)
+        event = rows[0].event if rows and rows[0].seq == call.path["seq"] else None
+        images = event.images if isinstance(event, (UserMessage, ToolFinished)) else ()
+        if call.path["number"] >= len(images):
+            raise Refusal(404, "There is no such picture.")
+        content, kind = _read_picture(images[call.path["number"]].source)
+        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
     async def waiting(self) -> Waiting:
-        """Everything that waits for a person, in any session that runs."""
-        return Waiting(await self._board.all_waiting())
+        """Everything that waits for a person, in any session that runs, and for which session it works."""
+        found = await self._board.all_waiting()
+        return Waiting(await asyncio.to_thread(self._named, found))
+
+    def _named(self, waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        infos = {one["session_id"]: find(self._board, one["session_id"]) for one in waiting}
+        return [
+            one | {"root_session_id": infos[one["session_id"]].root, "title": infos[one["session_id"]].title}
+            for one in waiting
+        ]
 
     async def answer(self, call: Call) -> Counted:
         """Answers a request for approval. The first answer counts."""

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
-from hermes.errors import SessionNotFound, UsageError
+from hermes.errors import HermesError, SessionNotFound, UsageError
+from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import Message
 from hermes.store.row import Row
@@ -49,6 +50,8 @@ class Detail(msgspec.Struct, frozen=True):
     session: SessionInfo
     running: Annotated[str, Meta(description="The process that runs it; empty for none.")]
     waiting: list[dict[str, Any]]
+    model: Annotated[str, Meta(description="The model that would answer now; empty for none.")] = ""
+    window: Annotated[int, Meta(description="Tokens that fit into it; 0 when that is not known.")] = 0
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,7 +150,18 @@ class SessionRoutes:
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
         waiting = await self._board.waiting(info.id)
-        return Detail(info, holder.owner if holder else "", waiting)
+        model, window = await asyncio.to_thread(self._model, info.id)
+        return Detail(info, holder.owner if holder else "", waiting, model, window)
+
+    def _model(self, session: str) -> tuple[str, int]:
+        """The model of a session and its window."""
+        try:
+            model = self._board.staff.agent(session).describe()
+        except HermesError:  # the status says what is missing
+            return "", 0
+        custom = self._app.settings.custom_providers.get(model.provider)
+        facts = facts_of(model.name, custom.models if custom else None)
+        return model.name, 0 if facts is UNKNOWN else facts.window
 
     def rename(self, call: Call) -> SessionInfo:
         """Gives it a title; an empty one removes it."""

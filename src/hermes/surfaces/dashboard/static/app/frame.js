@@ -51,7 +51,7 @@ function Rail({ views, current }) {
     <span class="spring" />
     <${Connection} />
     <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
-    <${Button} kind="quiet" icon="palette" label="Commands (Ctrl K)" onClick=${() => overlay.set("palette")} />
+    <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${() => overlay.set("palette")} />
     <${Button} kind="quiet" icon="keys" label="Keys (?)" onClick=${() => overlay.set("keys")} />
   </nav>`;
 }

@@ -47,7 +47,8 @@ export function listen() {
 function nameOf(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (event.ctrlKey || event.metaKey) return `Mod+${event.shiftKey ? "Shift+" : ""}${key}`;
-  if (event.altKey) return `Alt+${key}`;
+  // With Alt, some keyboards give another sign; the place of the key is meant.
+  if (event.altKey) return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
   return event.key.length > 1 && event.shiftKey ? `Shift+${key}` : key;
 }
 

@@ -1,7 +1,154 @@
-// The chat.
-import { html } from "../app/ui.js";
-import { Empty } from "../app/parts.js";
+// The chat: one session, or the beginning of one, with the list of sessions beside it.
+import { api, may } from "../app/api.js";
+import { useKeys } from "../app/keys.js";
+import { Button, Loading, Problem, toast } from "../app/parts.js";
+import { navigate, pathTo } from "../app/router.js";
+import { Fragment, html, kept, useEffect, useMemo, useRef, useState, useStore, useStyle } from "../app/ui.js";
+import { changes } from "../app/waiting.js";
+import { branch, redo, retry, stop, undo } from "./chat/commands.js";
+import { Composer } from "./chat/composer.js";
+import { conversationOf } from "./chat/conversation.js";
+import { Drawer } from "./chat/drawer.js";
+import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
+import { Messages } from "./chat/messages.js";
+import { typed } from "./chat/transcript.js";
+import { Welcome } from "./chat/welcome.js";
 
-export default function Chat() {
-  return html`<${Empty} icon="chat" title="Chat" />`;
+export default function Chat({ route }) {
+  const styled = useStyle("views/chat.css");
+  const id = route.parts[0] ?? "";
+  const [drawer, setDrawer] = useState(false);
+  const [words, setWords] = useState("");
+  const search = (text) => {
+    setWords(text);
+    setDrawer(true);
+  };
+  useKeys([
+    { keys: "c", label: "New chat", group: "Chat", icon: "plus", run: () => navigate("/chat") },
+    { keys: "l", label: "Show the sessions", group: "Chat", icon: "sessions", run: () => setDrawer((now) => !now) },
+    { keys: "i", label: "Write a message", group: "Chat", icon: "edit", run: () => document.querySelector(".composer textarea")?.focus() },
+  ]);
+  if (!styled) return html`<${Loading} label="Chat" />`;
+  const shared = { search, onDrawer: () => setDrawer(true) };
+  return html`<div class="chat"><${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)} words=${words} setWords=${setWords} />
+    ${drawer && html`<div class="drawer-shade" onClick=${() => setDrawer(false)} />`}
+    <div class="talk">${id ? html`<${Talk} key=${id} id=${id} route=${route} ...${shared} />` : html`<${Begin} key="new" ...${shared} />`}</div></div>`;
+}
+
+/** The model chosen for a session in this browser; "" for that of the settings, null for none chosen. */
+function useModel(id) {
+  const [model, set] = useState(() => kept.get(`model.${id || "new"}`));
+  return [model, (name) => (kept.set(`model.${id || "new"}`, name), set(name))];
+}
+
+function Begin({ search, onDrawer }) {
+  const [filled, setFilled] = useState(null);
+  const [folder, setFolder] = useState("");
+  const [picking, setPicking] = useState(false);
+  const [model, setModel] = useModel("");
+  const [busy, setBusy] = useState(false);
+  const [status, setStatus] = useState(null);
+  useEffect(() => {
+    api.get("/api/status").then(setStatus, () => {});
+  }, []);
+  const send = async (text, _, images = []) => {
+    setBusy(true);
+    try {
+      const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
+      if (model) kept.set(`model.${begun.id}`, model);
+      conversationOf(begun.id).outbox.send({ text, images, model: model || null });
+      navigate(pathTo("chat", begun.id));
+    } catch (error) {
+      toast(error.words, "bad");
+      setFilled({ text, images });
+      setBusy(false);
+    }
+  };
+  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) => (name ? setModel(name) : setPicking(true)) };
+  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
+      <button type="button" class="button quiet model" onClick=${() => setPicking(true)}><span>${model || status?.model || "Choose a model"}</span></button></header>
+    <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${(text) => setFilled({ text })} folder=${folder} setFolder=${setFolder} /></div>
+    ${busy ? html`<${Loading} label="Beginning" />` : may("chat") && html`<${Composer} chat=${chat} filled=${filled} />`}
+    ${picking && html`<${ModelPicker} current=${model} onClose=${() => setPicking(false)} onChoose=${(name) => (setModel(name || null), setPicking(false))} />`}`;
+}
+
+function showHelp() {
+  dispatchEvent(new KeyboardEvent("keydown", { key: "?" }));
+}
+
+function Talk({ id, route, search, onDrawer }) {
+  const conversation = useMemo(() => conversationOf(id), [id]);
+  const state = useStore(conversation.transcript);
+  const link = useStore(conversation.state);
+  const [filled, setFilled] = useState(null);
+  const [over, setOver] = useState(null); // {kind: "model"} | {kind: "diff", turn}
+  const [model, setModel] = useModel(id);
+  const detail = useDetail(id);
+  const current = useRef(state);
+  current.current = state;
+  useEffect(() => {
+    conversation.open();
+    return () => conversation.close();
+  }, [conversation]);
+  useEffect(() => {
+    document.title = `${titleOf(state)} · Hermes`;
+  }, [titleOf(state)]);
+  const context = useMemo(
+    () => ({
+      session: id,
+      cwd: state.cwd,
+      retry: () => retry(id),
+      diff: (turn) => setOver({ kind: "diff", turn }),
+      branch: (item, text = "") => branch(id, { at: lastRow(current.current, item), text }),
+    }),
+    [id, state.cwd],
+  );
+  const chat = {
+    id,
+    search,
+    help: showHelp,
+    send: (text, delivery = "queue", images = []) => conversation.outbox.send({ text, images, delivery, model }),
+    stop: () => stop(id),
+    diff: context.diff,
+    model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
+    lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" && item.origin === "user")?.text ?? "").text,
+  };
+  const choose = (name) => {
+    setModel(name);
+    setOver(null);
+  };
+  useKeys([
+    { keys: "Escape", label: "Stop the running turn", group: "Chat", icon: "stop", typing: true, run: () => (current.current.turn ? void stop(id) : false) },
+    { keys: "u", label: "Undo the last turn", group: "Chat", icon: "undo", run: () => void undo(id) },
+    { keys: "r", label: "Redo", group: "Chat", icon: "redo", run: () => void redo(id) },
+    { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () => setOver({ kind: "diff", turn: "" }) },
+    { label: "Try the last turn again", group: "Chat", icon: "retry", run: () => void retry(id) },
+    { label: "Choose the model", group: "Chat", icon: "settings", run: () => setOver({ kind: "model" }) },
+  ]);
+  if (state.deleted || (link === "closed" && !state.ready)) {
+    return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
+      <${Problem} error=${{ message: state.deleted ? "This session was deleted." : "There is no such session.", hint: "Choose another, or begin a new chat." }} /><//>`;
+  }
+  return html`<${Header} state=${state} detail=${detail} model=${model} chat=${chat} onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
+    ${state.ready || state.items.length ? html`<${Messages} conversation=${conversation} context=${context} onEdit=${setFilled} found=${Number(route.query.get("at")) || 0} />` : html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
+    ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping} filled=${filled} />`}
+    ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)} onChoose=${choose} />`}
+    ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;
+}
+
+/** The last row that a branch from an item keeps: before a person's words, or the end of the turn it belongs to. */
+function lastRow(state, item) {
+  if (item.kind === "user") return Math.max(1, item.seq - 1);
+  return state.items.find((one) => one.kind === "end" && one.turn === item.turn && one.seq > item.seq)?.seq ?? item.seq;
+}
+
+/** Facts the log does not have: who runs it, the model's window. Asked again after each turn. */
+function useDetail(id) {
+  const [detail, setDetail] = useState(null);
+  const changed = useStore(changes);
+  const mine = changed.event?.session_id === id ? changed.count : 0;
+  useEffect(() => {
+    api.get(`/api/sessions/${encodeURIComponent(id)}`).then(setDetail, () => {});
+  }, [id, mine]);
+  return detail;
 }

@@ -1,5 +1,5 @@
 // Highlighting: highlight.js with an emitter of ours, which makes a tree instead of HTML. Languages load when needed.
-import { html, useEffect, useState } from "../ui.js";
+import { html, useEffect, useMemo, useState } from "../ui.js";
 
 const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST = 60_000; // characters that are highlighted
@@ -33,6 +33,12 @@ class Tree {
   }
   endScope() {
     if (this.stack.length > 1) this.stack.pop();
+  }
+  openNode(scope) {
+    this.startScope(scope);
+  }
+  closeNode() {
+    this.endScope();
   }
   openNode(scope) {
     this.startScope(scope);

@@ -1,0 +1,112 @@
+// What waits for the user: requests for approval with exactly what will run, and questions of the model.
+import { api, may } from "../../app/api.js";
+import { useKeys } from "../../app/keys.js";
+import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
+import { CallInput, diffOf } from "../../app/parts/toolcard.js";
+import { html, useEffect, useRef, useState } from "../../app/ui.js";
+import { refreshWaiting } from "../../app/waiting.js";
+
+const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
+const REACH = {
+  workspace: "It stays inside the workspace.",
+  network: "It may use the network.",
+  machine: "It runs outside the sandbox: it can reach your files and the network.",
+};
+const ANSWERS = [
+  { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
+  { answer: "session", label: "This session", key: "s", memorable: true },
+  { answer: "always", label: "Always exactly this", key: "a", memorable: true },
+  { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
+];
+
+function place(session, kind, call) {
+  return `/api/sessions/${encodeURIComponent(session)}/${kind}/${encodeURIComponent(call)}`;
+}
+
+/** Sends an answer; says so when another was first. */
+async function give(path, body, set) {
+  set("sending");
+  try {
+    const { counted } = await api.post(path, body);
+    if (!counted) toast("It was answered already, or nobody waits for it any more.");
+    set("given");
+    refreshWaiting();
+    return counted;
+  } catch (error) {
+    set("");
+    toast(error.words, "bad");
+    return false;
+  }
+}
+
+/** A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in. */
+export function Approval({ request, session, cwd, first = false, from = "" }) {
+  const [state, setState] = useState("");
+  const [why, setWhy] = useState("");
+  const since = useRef(performance.now());
+  const allowed = may("approve");
+  const offered = ANSWERS.filter((one) => !one.memorable || request.memorable !== false);
+  const answer = async (word) => {
+    if (state || !allowed) return;
+    const counted = await give(place(session, "approvals", request.call_id), { answer: word }, setState);
+    if (counted && word === "deny" && why.trim()) {
+      await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`, { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));
+    }
+  };
+  const byKey = (word) => () => {
+    if (performance.now() - since.current < GRACE) return false;
+    answer(word);
+    return true;
+  };
+  useKeys(
+    first && allowed
+      ? offered.flatMap((one) => [
+          { keys: one.key, label: one.label, group: "Waiting for you", hidden: true, run: byKey(one.answer) },
+          { keys: `Alt+${one.key}`, label: `${one.label} (while typing)`, group: "Waiting for you", typing: true, run: byKey(one.answer) },
+        ])
+      : [],
+  );
+  return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
+    <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
+    <${WhatHappens} request=${request} />
+    <dl class="facts">
+      ${request.reason && html`<dt>Why you are asked</dt><dd>${request.reason}</dd>`}
+      <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
+      ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
+      ${request.shape && request.memorable !== false && html`<dt>“Always” covers</dt><dd class="mono">${request.shape}</dd>`}
+      ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}
+    </dl>
+    ${allowed ? html`<div class="asking-row">
+        ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon} busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>${one.label}${first && html`<kbd aria-hidden="true">${one.key}</kbd>`}<//>`)}
+      </div>
+      <input class="input asking-why" aria-label="Tell the model why not (optional)" placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)} onInput=${(event) => setWhy(event.target.value)}
+        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />` : html`<p class="muted">This browser may not answer requests for approval.</p>`}
+  </div>`;
+}
+
+/** Exactly what will run: the policy's words, and the change to a file as a diff. */
+function WhatHappens({ request }) {
+  const { summary = "", name, arguments: text } = request;
+  const diff = diffOf(name, text);
+  if (summary.includes("@@ -")) return html`<${Diff} text=${summary.slice(Math.max(0, summary.search(/^(diff |--- |@@ )/m)))} label="What will change" />`;
+  if (diff) return html`<${CallInput} name=${name} text=${text} />`;
+  return summary ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""} name="exactly this" />` : html`<${CallInput} name=${name} text=${text} />`;
+}
+
+/** A question of the model. */
+export function Question({ question, session, from = "" }) {
+  const [text, setText] = useState("");
+  const [state, setState] = useState("");
+  const box = useRef();
+  const allowed = may("chat");
+  const answer = (words) => !state && words.trim() && give(place(session, "questions", question.call_id), { text: words }, setState);
+  useEffect(() => {
+    if (document.activeElement === document.body) box.current?.focus();
+  }, []);
+  return html`<form class="asking" aria-label="A question to you" onSubmit=${(event) => (event.preventDefault(), answer(text))}>
+    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">${question.text}${from && html` <span class="muted">(${from})</span>`}</span></p>
+    ${question.options?.length > 0 && html`<div class="asking-row">${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed} onClick=${() => answer(one)}>${one}<//>`)}</div>`}
+    ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer" placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text} disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
+      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}
+  </form>`;
+}

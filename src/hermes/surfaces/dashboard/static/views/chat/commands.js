@@ -1,0 +1,99 @@
+// Slash commands of the page, and what they do. Skills are commands too; the server knows what they say.
+import { api } from "../../app/api.js";
+import { plural, toast, trying } from "../../app/parts.js";
+import { confirm } from "../../app/parts/dialog.js";
+import { navigate, pathTo } from "../../app/router.js";
+import { kept } from "../../app/ui.js";
+
+function at(id, what) {
+  return `/api/sessions/${encodeURIComponent(id)}/${what}`;
+}
+
+/** Says what came of going back, and offers to insist where files were left alone. */
+function told(report, done, insist) {
+  const { files, note } = report;
+  const parts = [done];
+  if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} brought back.`);
+  if (files.conflicts?.length) parts.push(`Left alone, as they were changed since: ${files.conflicts.map(([name]) => name).join(", ")}.`);
+  if (files.unkept?.length) parts.push(`Not kept: ${files.unkept.map(([name]) => name).join(", ")}.`);
+  if (note) parts.push(note);
+  toast(parts.join(" "), files.conflicts?.length ? "bad" : "good", files.conflicts?.length && insist ? { label: "Overwrite", run: insist } : null);
+}
+
+export async function undo(id, turns = 1, force = false) {
+  const report = await trying(() => api.post(at(id, "undo"), { turns, force }));
+  if (report) told(report, `${plural(report.turns.length, "turn")} taken back.`, force ? null : () => redo(id).then(() => undo(id, turns, true)));
+  return report;
+}
+
+export async function redo(id, force = false) {
+  const report = await trying(() => api.post(at(id, "redo"), { force }));
+  if (report) told(report, "The undo was taken back.");
+  return report;
+}
+
+export async function retry(id) {
+  const report = await trying(() => api.post(at(id, "retry"), {}));
+  if (report) told(report, "It is tried again.");
+}
+
+export function stop(id) {
+  return trying(() => api.post(at(id, "interrupt"), {}));
+}
+
+/** Goes on in a copy of the session, up to a row; `text` waits in its input. */
+export async function branch(id, { at: row, back, text = "" } = {}) {
+  const body = {};
+  if (row !== undefined) body.at = row;
+  if (back) body.back = back;
+  const made = await trying(() => api.post(at(id, "branch"), body), "This is a branch; the other session stays as it is.");
+  if (!made) return;
+  kept.set(`draft.${made.id}`, text);
+  navigate(pathTo("chat", made.id));
+}
+
+export async function rename(id, title) {
+  await trying(() => api.patch(`/api/sessions/${encodeURIComponent(id)}`, { title }));
+}
+
+export async function compress(id) {
+  const fine = await confirm({ title: "Make room?", text: "The model will see a summary in place of the older part. The log keeps everything.", action: "Sum up" });
+  if (!fine) return;
+  toast("Summing up …");
+  await trying(() => api.post(at(id, "compress"), {}), "Room was made.");
+}
+
+export function exportSession(id) {
+  const link = document.createElement("a");
+  link.href = at(id, "export");
+  link.download = "";
+  link.click();
+}
+
+/** The table. `run(chat, words)`; `alone`: also without a session. */
+export const COMMANDS = [
+  { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
+  { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
+  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => chat.send(words, "steer") },
+  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => chat.send(words, "queue") },
+  { name: "undo", value: "N", summary: "take back the last turn, or N of them, with their files", run: (chat, words) => undo(chat.id, Number(words) || 1) },
+  { name: "redo", summary: "bring back what the last undo took", run: (chat) => redo(chat.id) },
+  { name: "retry", summary: "take back the last turn and ask the same again", run: (chat) => retry(chat.id) },
+  { name: "branch", value: "N", summary: "go on in a copy, without the last N turns", run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }) },
+  { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff("") },
+  { name: "model", value: "NAME", summary: "which model answers", alone: true, run: (chat, words) => chat.model(words) },
+  { name: "title", value: "TEXT", summary: "name this session", run: (chat, words) => rename(chat.id, words) },
+  { name: "compress", summary: "make room: sum up the older part", run: (chat) => compress(chat.id) },
+  { name: "export", summary: "download this session as JSON lines", run: (chat) => exportSession(chat.id) },
+  { name: "timeline", summary: "look back at this session, step by step", run: (chat) => navigate(pathTo("sessions", chat.id)) },
+  { name: "search", value: "WORDS", summary: "find messages in all sessions", alone: true, run: (chat, words) => chat.search(words) },
+  { name: "learn", summary: "decide on what Hermes wants to keep", alone: true, run: () => navigate("/learning") },
+  { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
+];
+
+/** The command that a line calls: {command, words}, or null. */
+export function called(line) {
+  const found = /^\/([a-z]+)(?:\s+([\s\S]*))?$/.exec(line.trim());
+  const command = found && COMMANDS.find((one) => one.name === found[1]);
+  return command ? { command, words: (found[2] ?? "").trim() } : null;
+}

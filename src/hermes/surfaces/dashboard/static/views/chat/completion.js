@@ -1,0 +1,68 @@
+// Completion in the input: commands and skills after a slash, files after an at sign.
+import { api } from "../../app/api.js";
+import { COMMANDS } from "./commands.js";
+
+const MOST = 12;
+const PAUSE = 80; // milliseconds after the last key before files are looked for
+
+/** What the cursor stands in: {kind, word, start, end}, or null. */
+export function wordAt(text, cursor) {
+  const before = text.slice(0, cursor);
+  const slash = /^\/([\w:-]*)$/.exec(before);
+  if (slash) return { kind: "command", word: slash[1].toLowerCase(), start: 0, end: cursor };
+  const file = /(?:^|\s)@("?)([^\s"]*)$/.exec(before);
+  if (file) return { kind: "file", word: file[2], start: cursor - file[2].length - file[1].length - 1, end: cursor };
+  return null;
+}
+
+let skills = null;
+
+async function knownSkills() {
+  skills ??= api.get("/api/skills").then(
+    (answer) => answer.skills.filter((one) => one.enabled && !one.problem),
+    () => ((skills = null), []),
+  );
+  return skills;
+}
+
+/** Looks for what could be meant; the newest question alone is answered. */
+export class Completer {
+  #number = 0;
+
+  constructor(session) {
+    this.session = session;
+  }
+
+  /** Resolves to [{label, note, insert}], or to null when a newer question was put meanwhile. */
+  async find(place) {
+    const number = ++this.#number;
+    const rows = place.kind === "command" ? await this.#commands(place.word) : await this.#files(place.word, number);
+    return number === this.#number ? rows : null;
+  }
+
+  async #commands(word) {
+    const own = COMMANDS.filter((one) => this.session || one.alone).map((one) => ({
+      label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`, whole: !one.value,
+    }));
+    const learned = (await knownSkills()).map((one) => ({
+      label: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name}`, value: "WORDS", note: one.description,
+      insert: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name} `,
+    }));
+    const all = [...own, ...learned];
+    const begins = all.filter((one) => one.label.slice(1).startsWith(word));
+    const holds = all.filter((one) => !begins.includes(one) && word.length > 1 && one.label.includes(word));
+    return [...begins, ...holds].slice(0, 40);
+  }
+
+  async #files(word, number) {
+    if (!this.session) return [];
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (number !== this.#number) return null;
+    try {
+      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`, { prefix: word, limit: MOST });
+      return files.map((name) => ({ label: name, note: "", insert: `@${/\s/.test(name) ? `"${name}"` : name}${name.endsWith("/") ? "" : " "}`, again: name.endsWith("/") }));
+    } catch {
+      return [];
+    }
+  }
+}

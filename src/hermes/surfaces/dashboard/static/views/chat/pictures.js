@@ -1,0 +1,41 @@
+// Pictures that are pasted, dropped or chosen: read, made smaller where they are large.
+const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const LARGE = 3 * 1024 * 1024; // bytes from which a picture is made smaller
+const LONGEST = 2048; // pixels of its longer side then
+const MOST = 20;
+
+export { MOST };
+
+/** The pictures among files of a paste or a drop. */
+export function picturesIn(transfer) {
+  return [...(transfer?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+}
+
+/** A file as {media_type, data, url, name}. Raises an Error in words for a person. */
+export async function readPicture(file) {
+  const blob = KINDS.has(file.type) && file.size <= LARGE ? file : await smaller(file);
+  return { media_type: blob.type, data: await base64(blob), url: URL.createObjectURL(blob), source: "", name: file.name };
+}
+
+async function smaller(file) {
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(file);
+  } catch {
+    throw new Error(`${file.name || "That"} can't be read as a picture. PNG, JPEG, GIF and WebP can be.`);
+  }
+  const scale = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [Math.round(bitmap.width * scale), Math.round(bitmap.height * scale)];
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.88));
+}
+
+function base64(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(new Error("The picture could not be read."));
+    reader.readAsDataURL(blob);
+  });
+}

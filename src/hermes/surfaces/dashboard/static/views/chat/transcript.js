@@ -1,0 +1,262 @@
+// The transcript of a session: what its events come to. A pure function, so that the same events always give the same
+// transcript, however they were cut into batches and how often the connection was lost in between.
+
+/** Nothing was heard yet. */
+export function fresh(session) {
+  return {
+    session,
+    epoch: 0,
+    head: 0, // seq of the last row
+    items: [], // what is shown, in order; an item that changes is a new object
+    live: null, // what is being written: {text, reasoning, tool, turn}
+    turn: "", // the turn that runs
+    since: 0, // when it began
+    stopping: false,
+    title: "",
+    cwd: "",
+    surface: "",
+    kind: "root",
+    parent: "",
+    model: "",
+    cost: 0,
+    unpriced: 0, // calls whose price is not known
+    context: 0, // tokens of the last request and its reply
+    redoable: 0, // seq of an undo that can be taken back
+    ready: false, // the replay is over
+    deleted: false,
+  };
+}
+
+/** The state after some events. Neither the state nor the events are changed. */
+export function reduce(state, events) {
+  const next = { ...state, items: [...state.items] };
+  for (const event of events) apply(next, event);
+  return next;
+}
+
+function apply(state, event) {
+  if (event.type === "feed.epoch_changed") return void Object.assign(state, fresh(state.session), { epoch: event.epoch });
+  if (event.session_id !== undefined && event.session_id !== state.session) return undefined; // of a session that works for this one
+  if (event.seq !== undefined) {
+    if (event.epoch === state.epoch && event.seq <= state.head) return undefined;
+    [state.epoch, state.head] = [event.epoch, event.seq];
+  }
+  return HANDLERS[event.type]?.(state, event);
+}
+
+const HANDLERS = {
+  "feed.hello": (state, event) => {
+    state.epoch ||= event.epoch;
+  },
+  "feed.truncated": (state, event) => {
+    const rows = event.last - event.first + 1;
+    note(state, { ...event, seq: event.first }, "warn", "warn", `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`);
+    state.head = Math.max(state.head, event.last);
+  },
+  "feed.partial": (state, event) => {
+    state.ready = true;
+    const { text, reasoning, turn_id: turn } = event;
+    state.live = text || reasoning ? { text, reasoning, tool: "", turn } : null;
+    state.items = state.items.map((item) => {
+      const output = event.tools?.[item.call] ?? "";
+      return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
+    });
+  },
+  "feed.deleted": (state) => {
+    state.deleted = true;
+    state.turn = "";
+  },
+  "session.created": (state, event) => {
+    const { cwd = "", surface = "", kind = "root", parent = "" } = event;
+    Object.assign(state, { cwd, surface, kind, parent });
+    if (kind === "branch") note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
+  },
+  "session.titled": (state, event) => {
+    state.title = event.title;
+  },
+  "session.compacted": (state, event) => {
+    spend(state, event.usage);
+    note(state, event, "info", "info", "Room was made: the model sees a summary of the older part.", event.summary);
+  },
+  "session.compaction_failed": (state, event) => {
+    note(state, event, "warn", "warn", "The conversation could not be summed up. Nothing was removed.", event.detail);
+  },
+  "session.trimmed": (state, event) => {
+    note(state, event, "info", "info", `Room was made: ${plural(event.call_ids.length, "old result")} became pointers in the model's view.`);
+  },
+  "session.imported": (state, event) => {
+    note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
+  },
+  "session.recovered": (state, event) => {
+    note(state, event, "warn", "warn", `A damaged database was rebuilt: ${plural(event.kept, "row")} kept, ${event.lost} known to be lost.`, event.file);
+  },
+  "session.undone": (state, event) => {
+    const taken = new Set(event.turns);
+    change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
+    state.redoable = event.seq;
+    note(state, event, "info", "undo", `${plural(taken.size || 1, "turn")} taken back${event.restored ? `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}` : ""}.`);
+  },
+  "session.redone": (state, event) => {
+    change(state, (item) => item.undone === event.undone, { undone: 0 });
+    state.redoable = 0;
+    note(state, event, "info", "redo", "The undo was taken back.");
+  },
+  "agent.message.user": (state, event) => {
+    state.redoable = 0;
+    const { text, images = [], delivery = "queue", origin = "user", seq, ts } = event;
+    push(state, { kind: "user", key: `r${seq}`, seq, ts, text, images, delivery, origin, taken: false, turn: "" });
+  },
+  "agent.turn.started": (state, event) => {
+    Object.assign(state, { turn: event.turn_id ?? `seq ${event.seq}`, since: event.ts, live: null, stopping: false });
+    take(state, event.inputs);
+  },
+  "agent.turn.steered": (state, event) => take(state, event.inputs),
+  "agent.turn.ended": (state, event) => {
+    const { reason, detail = "", usage = null, seq, ts } = event;
+    change(state, (item) => item.kind === "tool" && !item.ended, (item) => ({ status: "unknown", ended: ts, output: item.output }));
+    push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ? ts - state.since : 0, turn: event.turn_id ?? "" });
+    Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
+  },
+  "agent.interrupt.requested": (state) => {
+    state.stopping = Boolean(state.turn);
+  },
+  "agent.message.delta": (state, event) => grow(state, event, "text"),
+  "agent.reasoning.delta": (state, event) => grow(state, event, "reasoning"),
+  "agent.tool.generating": (state, event) => {
+    state.live = { ...(state.live ?? { text: "", reasoning: "", turn: event.turn_id }), tool: event.name };
+  },
+  "agent.message.assistant": (state, event) => {
+    const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts, turn_id: turn = "" } = event;
+    state.live = null;
+    state.model = model || state.model;
+    spend(state, usage);
+    state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
+    if (text || reasoning || !event.tool_calls?.length) push(state, { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model, provider, usage, turn });
+    for (const call of event.tool_calls ?? []) push(state, toolItem(event, call.id, call.name, call.arguments));
+  },
+  "agent.tool.started": (state, event) => {
+    const at = findCall(state, event.call_id);
+    if (at < 0) push(state, { ...toolItem(event, event.call_id, event.name, event.arguments), status: "running", started: event.ts });
+    else replace(state, at, { status: "running", started: event.ts, name: event.name, arguments: event.arguments });
+  },
+  "agent.tool.progress": (state, event) => {
+    const at = findCall(state, event.call_id);
+    if (at >= 0 && !state.items[at].ended) replace(state, at, { output: state.items[at].output + event.text });
+  },
+  "agent.tool.finished": (state, event) => {
+    let at = findCall(state, event.call_id);
+    if (at < 0) at = push(state, toolItem(event, event.call_id, event.name, ""));
+    const { text = "", ok = true, images = [], seq, ts } = event;
+    replace(state, at, { status: ok ? "done" : "failed", text, images, result: seq, ended: ts, output: "" });
+  },
+  "agent.approval.requested": (state, event) => ask(state, event, { approval: { ...event, answer: "" } }),
+  "agent.approval.answered": (state, event) => {
+    const at = findCall(state, event.call_id);
+    if (at < 0 || !state.items[at].approval) return;
+    const allowed = event.answer !== "deny";
+    replace(state, at, { status: allowed ? "running" : "planned", approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
+  },
+  "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
+  "agent.question.answered": (state, event) => {
+    const at = findCall(state, event.call_id);
+    if (at < 0 || !state.items[at].question) return;
+    replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text, by: event.by } });
+  },
+  "agent.model.retried": (state, event) => {
+    state.live = null;
+    note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ? `: ${event.model}` : ""}.`, event.detail);
+  },
+  "agent.reply.rejected": (state, event) => {
+    state.live = null;
+    note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`, event.detail);
+  },
+  "agent.auxiliary.called": (state, event) => spend(state, event.usage),
+  "agent.learning.proposed": (state, event) => {
+    note(state, event, "accent", "learning", `Hermes would like to keep something: ${event.title}`, event.diff, "", "learning");
+  },
+  "agent.learning.changed": (state, event) => {
+    note(state, event, "accent", "learning", `Learned: ${event.title}`, "", "", "learning");
+  },
+  "agent.learning.reviewed": (state, event) => {
+    if (event.failure) note(state, event, "warn", "learning", "Looking back did not work. Nothing was changed.", event.failure);
+    else if (event.summary) note(state, event, "accent", "learning", event.summary, "", "", "learning");
+  },
+};
+
+function toolItem(event, call, name, text) {
+  const { seq, ts, turn_id: turn = "" } = event;
+  return {
+    kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "", text: "", images: [],
+    result: 0, started: 0, ended: 0, approval: null, question: null, turn,
+  };
+}
+
+function note(state, event, tone, icon, text, detail = "", link = "", place = "") {
+  push(state, { kind: "note", key: `r${event.seq}`, seq: event.seq, ts: event.ts, tone, icon, text, detail, link, place, turn: event.turn_id ?? "" });
+}
+
+function ask(state, event, more) {
+  let at = findCall(state, event.call_id);
+  if (at < 0) at = push(state, toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""));
+  replace(state, at, { status: "waiting", ...more });
+}
+
+function grow(state, event, field) {
+  const live = state.live ?? { text: "", reasoning: "", tool: "", turn: event.turn_id };
+  state.live = { ...live, [field]: live[field] + event.text };
+}
+
+function take(state, inputs = []) {
+  const wanted = new Set(inputs);
+  change(state, (item) => item.kind === "user" && wanted.has(item.seq), { taken: true, turn: state.turn });
+}
+
+function spend(state, usage) {
+  if (!usage) return;
+  state.cost += usage.cost_usd ?? 0;
+  if (usage.cost_usd === null || usage.cost_usd === undefined) state.unpriced += 1;
+}
+
+function findCall(state, call) {
+  return state.items.findLastIndex((item) => item.kind === "tool" && item.call === call);
+}
+
+function push(state, item) {
+  state.items.push(item);
+  return state.items.length - 1;
+}
+
+function replace(state, at, more) {
+  state.items[at] = { ...state.items[at], ...more };
+}
+
+function change(state, fits, more) {
+  state.items.forEach((item, at) => {
+    if (fits(item)) replace(state, at, typeof more === "function" ? more(item) : more);
+  });
+}
+
+function plural(number, word) {
+  return `${number} ${number === 1 ? word : `${word}s`}`;
+}
+
+const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n[\s\S]*?\n<\/(?:attached|skill)>/g;
+
+/** What a person typed, and the names of what went along with it. */
+export function typed(text) {
+  const along = [...text.matchAll(BLOCK)].map((found) => ({ kind: found[1].split(" ")[0], name: found[2] }));
+  return { text: text.replace(BLOCK, ""), along };
+}
+
+/** What is said in the transcript, as one text: for copying, and for comparing. */
+export function spoken(state) {
+  return state.items
+    .filter((item) => !item.undone && (item.kind === "user" || item.kind === "assistant") && item.text)
+    .map((item) => `${item.kind === "user" ? "You" : "Hermes"}: ${item.text}`)
+    .join("\n\n");
+}
+
+/** The calls that wait for a person here. */
+export function openAsks(state) {
+  return state.items.filter((item) => item.kind === "tool" && item.status === "waiting" && !item.undone);
+}
