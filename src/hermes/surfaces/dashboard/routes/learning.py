@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from hermes.errors import UsageError
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
+from hermes.learning.entries import Notes
 from hermes.learning.history import Entry, Reverted
 from hermes.learning.learning import Learning, open_learning
 from hermes.learning.memory import FILES
@@ -23,6 +24,7 @@ class MemoryFile(msgspec.Struct, frozen=True):
     fill: str
     length: int
     limit: int
+    notes: list[str]
 
 
 class MemoryView(msgspec.Struct, frozen=True):
@@ -118,7 +120,10 @@ class LearningRoutes:
         limits = {"memory": self._settings.memory_limit, "user": self._settings.user_limit}
         texts = {name: memory.read(name) for name in FILES}
         files = [
-            MemoryFile(FILES[name], text, memory.fill(name), len(text), limits[name]) for name, text in texts.items()
+            MemoryFile(
+                FILES[name], text, memory.fill(name), len(text), limits[name], [note.text for note in Notes(text).notes]
+            )
+            for name, text in texts.items()
         ]
         return MemoryView(files, msgspec.to_builtins(memory.flagged()))
 

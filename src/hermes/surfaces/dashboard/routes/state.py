@@ -1,6 +1,7 @@
 """How things stand: status, usage, settings, tools, policy, MCP servers, doctor."""
 
 import asyncio
+import inspect
 import sys
 import typing
 from pathlib import Path
@@ -15,7 +16,7 @@ from hermes.app.toolbox import needs_of
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.schema.events import Reach
-from hermes.settings import keys
+from hermes.settings import Settings, keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, load_secrets
 from hermes.settings.origins import entries
@@ -64,11 +65,13 @@ class Setting(msgspec.Struct, frozen=True):
     origin: str
     variable: str
     choices: list[str]
+    masked: Annotated[bool, Meta(description="Something in it looks like a key and is not shown.")]
 
 
 class SettingList(msgspec.Struct, frozen=True):
     settings: list[Setting]
     file: str
+    sections: Annotated[dict[str, str], Meta(description="What each section is about, by the first word of its keys.")]
 
 
 class NewValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -197,10 +200,16 @@ class StateRoutes:
                 origin=one.origin,
                 variable=one.key.variable,
                 choices=_choices(one.key.annotation),
+                masked=_masked(one.value) != one.value,
             )
             for one in entries(environment(), home)
         ]
-        return SettingList(found, str(home.config))
+        sections = {
+            field.encode_name: inspect.getdoc(section) or ""
+            for field in msgspec.structs.fields(Settings)
+            if (section := keys.as_section(field.type)) is not None
+        }
+        return SettingList(found, str(home.config), sections)
 
     def change(self, call: Call) -> Applied:
         """Changes one setting in config.yaml; the rest of the file keeps every byte."""

@@ -1,0 +1,25 @@
+// Learning: what Hermes proposes to learn, what it remembers, its skills, and how all of that changed.
+import { api } from "../app/api.js";
+import { navigate } from "../app/router.js";
+import { html, useStyle } from "../app/ui.js";
+import { History } from "./learning/history.js";
+import { Memory } from "./learning/memory.js";
+import { Proposals } from "./learning/proposals.js";
+import { Skills } from "./learning/skills.js";
+import { useLoaded } from "./loading.js";
+import { Tabs } from "./tabs.js";
+
+export default function Learning({ route }) {
+  const ready = useStyle("views/learning.css");
+  const proposals = useLoaded(async () => (await api.get("/api/proposals", { all: true })).proposals, []);
+  const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
+  const [part = "proposals", detail = ""] = route.parts;
+  const go = (name) => navigate(`/learning/${name}`, { replace: true });
+  const parts = [
+    ["proposals", html`Proposals${open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`}`, () => html`<${Proposals} proposals=${proposals} />`],
+    ["memory", "Memory", () => html`<${Memory} />`],
+    ["skills", "Skills", () => html`<${Skills} open=${detail} />`],
+    ["history", "History", () => html`<${History} />`],
+  ];
+  return ready && html`<div class="page learning"><header class="page-head"><h1>Learning</h1></header><${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} /></div>`;
+}

@@ -1,0 +1,71 @@
+// Changes that wait for the user's word: each with its difference, approved or rejected with one key.
+import { api, may } from "../../app/api.js";
+import { useKeys } from "../../app/keys.js";
+import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
+import { Diff } from "../../app/parts/diff.js";
+import { toast, trying } from "../../app/parts/toast.js";
+import { html, useEffect, useRef, useState } from "../../app/ui.js";
+import { Loaded } from "../loading.js";
+import { Whose } from "./whose.js";
+
+const STATUS = { approved: "good", rejected: "" };
+
+export function Proposals({ proposals }) {
+  return html`<${Loaded} of=${proposals}>${(all) => html`<${Decisions} all=${all} again=${proposals.again} />`}<//>`;
+}
+
+function Decisions({ all, again }) {
+  const pending = all.filter((one) => one.status === "pending");
+  const decided = all.filter((one) => one.status !== "pending").reverse();
+  const [at, setAt] = useState(0);
+  const [busy, setBusy] = useState("");
+  const list = useRef();
+  const current = pending[Math.min(at, pending.length - 1)];
+  const decide = async (proposal, decision) => {
+    if (busy || !may("approve")) return;
+    setBusy(proposal.id);
+    const answer = await trying(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
+    setBusy("");
+    if (answer) tell(answer.proposals[0], again);
+    again();
+  };
+  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [current?.id]);
+  const group = "Proposals";
+  useKeys([
+    { keys: "a", label: "Approve the proposal", group, run: () => (current ? void decide(current, "approve") : false) },
+    { keys: "r", label: "Reject the proposal", group, run: () => (current ? void decide(current, "reject") : false) },
+    { keys: "j", label: "Next proposal", group, run: () => setAt(Math.min(at + 1, pending.length - 1)) },
+    { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
+  ]);
+  return html`<div class="stack" ref=${list}>
+    ${!pending.length && html`<${Empty} icon="learning" title="Nothing waits for you">When Hermes finds something worth keeping, it proposes it here. Nothing of yours is changed before you say so.<//>`}
+    ${pending.map((one, index) => html`<${Proposal} key=${one.id} one=${one} current=${one === current} busy=${busy === one.id} onFocus=${() => setAt(index)} decide=${decide} />`)}
+    ${decided.length > 0 && html`<details class="fold"><summary>${decided.length} decided earlier</summary><ul class="plain lined card">${decided.map((one) => html`<li key=${one.id} class="row decided"><${Tag} kind=${STATUS[one.status]}>${one.status}<//><span class="grow">${titleOf(one.change)}</span><${Time} at=${one.created} /></li>`)}</ul></details>`}
+  </div>`;
+}
+
+function Proposal({ one, current, busy, onFocus, decide }) {
+  return html`<article class=${`card proposal ${current ? "current" : ""}`} aria-current=${current ? "true" : undefined} aria-labelledby=${`proposal-${one.id}`} data-proposal=${one.id} onFocusIn=${onFocus} onClick=${onFocus}>
+    <header class="row"><h2 id=${`proposal-${one.id}`} class="grow">${titleOf(one.change)}</h2><span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.created} /></span></header>
+    ${one.why && html`<p>${one.why}</p>`}
+    <${Diff} text=${one.diff} label=${one.change.type === "memory" ? "What would be remembered" : "What would change in the skill"} />
+    ${may("approve") && html`<footer class="row"><${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>Approve${current && html` <kbd>A</kbd>`}<//><${Button} icon="close" disabled=${busy} onClick=${() => decide(one, "reject")}>Reject${current && html` <kbd>R</kbd>`}<//></footer>`}
+  </article>`;
+}
+
+/** Says what came of it; an approved change can be taken back at once. */
+function tell(proposal, again) {
+  if (proposal.status === "rejected") return toast("Put aside for good. It is not proposed again.", "info");
+  const under = proposal.change.type === "memory" ? "memories" : "skills";
+  const back = async () => {
+    if (await trying(() => api.post("/api/learning/revert", { change: proposal.hash, under }), "Taken back.")) again();
+  };
+  return toast("Approved. The change is made.", "good", proposal.hash ? { label: "Take back", run: back } : null);
+}
+
+function titleOf(change) {
+  if (change.type === "memory") return `Memory: ${[...new Set(change.edits.map((edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`))].join(", ")}`;
+  if (change.retire) return `Skill ${change.name}: retire it`;
+  const isNew = change.files.some((file) => file.path === "SKILL.md" && (file.before ?? null) === null);
+  return `Skill ${change.name}: ${isNew ? "a new one" : "a change"}`;
+}

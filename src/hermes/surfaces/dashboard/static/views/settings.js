@@ -1,0 +1,26 @@
+// Settings: the typed settings, what was spent, the policy, models, tools, MCP servers, and the doctor.
+import { navigate } from "../app/router.js";
+import { html, useStyle } from "../app/ui.js";
+import { Models, Servers, Tools } from "./settings/abilities.js";
+import { Doctor } from "./settings/doctor.js";
+import { Policy } from "./settings/policy.js";
+import { Typed } from "./settings/typed.js";
+import { Usage } from "./settings/usage.js";
+import { Tabs } from "./tabs.js";
+
+const PARTS = [
+  ["general", "Settings", () => html`<${Typed} />`],
+  ["usage", "Usage", () => html`<${Usage} />`],
+  ["policy", "Policy", () => html`<${Policy} />`],
+  ["models", "Models", () => html`<${Models} />`],
+  ["tools", "Tools", () => html`<${Tools} />`],
+  ["mcp", "MCP servers", () => html`<${Servers} />`],
+  ["doctor", "Doctor", () => html`<${Doctor} />`],
+];
+
+export default function Settings({ route }) {
+  const ready = useStyle("views/settings.css");
+  const part = route.parts[0] ?? "general";
+  return ready && html`<div class="page settings"><header class="page-head"><h1>Settings</h1></header>
+    <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${(name) => navigate(`/settings/${name}`, { replace: true })} /></div>`;
+}
