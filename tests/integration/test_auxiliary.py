@@ -145,20 +145,63 @@ async def test_a_request_that_is_too_long_makes_room_and_is_asked_once_more(tmp_
         assert len(server.posts) == 5
 
 
-async def test_a_cap_holds_for_a_dearer_model_on_the_side(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "dearest",
+    [CustomModel(window=100_000, input_price=1_000.0, output_price=100_000.0), CustomModel(window=100_000)],
+    ids=["dearer", "unknown price"],
+)
+async def test_a_cap_in_dollars_holds_for_a_model_on_the_side(dearest: CustomModel, tmp_path: Path) -> None:
     settings = Settings(auxiliary=Auxiliary(title="dearest"), budget=Budget(per_day="$0.5"))
-    dearest = CustomModel(window=100_000, input_price=1_000.0, output_price=100_000.0)
     async with (
-        ModelServer("ja") as server,
+        ModelServer("ja", "Ein Titel") as server,
         at_work(server, tmp_path, settings, dear=DEAR, dearest=dearest) as (agent, app, session),
     ):
         noted: asyncio.Queue[object] = asyncio.Queue()
         app.bus.subscribe("agent.auxiliary.called", noted.put_nowait)
         await talk(agent, session, "hallo")
-        await asyncio.wait_for(noted.get(), 20)
+        for _ in range(2):
+            await asyncio.wait_for(noted.get(), 20)
+        calls = [one for one in rows(app, session, AuxiliaryCalled) if isinstance(one, AuxiliaryCalled)]
+        assert [(one.model, bool(one.failure)) for one in calls] == [("dearest", True), ("dear", False)]
+        assert [asked(request) for request in server.posts] == ["dear", "dear"]
+
+
+async def test_the_window_of_the_summarising_model_is_what_its_requests_keep_to(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SHORT, auxiliary=Auxiliary(summary="mine:narrow"))
+    narrow = CustomModel(window=4_500)
+    words = [f"Wunsch {number}: " + "ein Boot und das Holz, " * 110 for number in range(3)]
+    async with (
+        ModelServer(*("ja" for _ in words), *(GERMAN for _ in words)) as server,
+        at_work(server, tmp_path, settings, dear=DEAR, narrow=narrow) as (agent, _, session),
+    ):
+        await talk(agent, session, *words)
+        assert (await agent.compress(session)).model == "narrow"
+        summaries = [request for request in server.posts if asked(request) == "narrow"]
+        assert len(summaries) >= 2
+        assert all(len(request.body) < 3 * 4_500 for request in summaries)
+        assert server.left == len(words) - len(summaries)
+
+
+async def test_with_nobody_else_to_ask_a_summary_in_another_language_is_better_than_none(tmp_path: Path) -> None:
+    async with (
+        ModelServer("ja", "gut", ENGLISH) as server,
+        at_work(server, tmp_path, SHORT, dear=DEAR) as (agent, _, session),
+    ):
+        await talk(agent, session, *WORDS)
+        assert (await agent.compress(session)).summary == ENGLISH
+
+
+async def test_a_model_that_is_set_wrongly_is_said_and_the_main_one_does_it(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SHORT, auxiliary=Auxiliary(summary="openai:gpt-5-mini"))
+    async with (
+        ModelServer("ja", "gut", GERMAN) as server,
+        at_work(server, tmp_path, settings, dear=DEAR) as (agent, app, session),
+    ):
+        await talk(agent, session, *WORDS)
+        assert (await agent.compress(session)).model == "dear"
         (called,) = rows(app, session, AuxiliaryCalled)
         assert isinstance(called, AuxiliaryCalled)
-        assert "cap per day" in called.failure
+        assert "OPENAI_API_KEY is not set" in called.failure
 
 
 async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(tmp_path: Path) -> None:

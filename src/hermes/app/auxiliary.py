@@ -53,18 +53,22 @@ class Main(msgspec.Struct, frozen=True):
     model: Callable[[], Resilient]
 
 
+class Watch(msgspec.Struct, frozen=True):
+    """What is done around the calls of a helper."""
+
+    check: Callable[[int, Price | None], None]
+    """Raises BudgetSpent when a call with so much input, at this price, could pass a cap."""
+    guess: Callable[[Usage], None]
+    """Hears of calls that nobody counted."""
+    failed: Callable[[Resilient, str, Usage | None], Awaitable[None]]
+
+
 class Helper:
     """The models for one task in one session as one: when the first fails, the next goes on. Implements `Model`."""
 
-    def __init__(
-        self,
-        models: Sequence[Resilient],
-        failed: Callable[[Resilient, str, Usage | None], Awaitable[None]],
-        guess: Callable[[Usage], None],
-    ) -> None:
+    def __init__(self, models: Sequence[Resilient], watch: Watch) -> None:
         self._models = list(models)
-        self._failed = failed
-        self._guess = guess
+        self._watch = watch
 
     @property
     def provider(self) -> str:
@@ -82,36 +86,37 @@ class Helper:
         return min(model.facts.window for model in self._models)
 
     @property
-    def price(self) -> Price | None:
-        """The most that a token costs; None when that is not known."""
-        every = [model.dearest for model in self._models]
-        known = [prices for prices in every if prices is not None]
-        if len(known) < len(every):
-            return None
-        return Price(max(one.input for one in known) / 1e6, max(one.output for one in known) / 1e6)
+    def has_substitute(self) -> bool:
+        """Whether somebody goes on when the present model fails."""
+        return len(self._models) > 1
 
     async def give_up(self, why: str, usage: Usage | None = None) -> bool:
         """The present model did not do. Whether another goes on in its place, which is noted then."""
-        others = len(self._models) > 1
+        others = self.has_substitute
         if others or usage:
-            await self._failed(self._models[0], why, usage)
+            await self._watch.failed(self._models[0], why, usage)
         if others:
             del self._models[0]
         return others
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """As the model streams; after `Retrying`, the next one."""
+        """As the model streams; after `Retrying`, the next one. Raises ModelError or BudgetSpent."""
         while True:
+            model = self._models[0]
+            prices = model.dearest
+            price = Price(prices.input / 1e6, prices.output / 1e6) if prices else None
             try:
-                async with aclosing(Metered(self._models[0], self._guess).stream(request)) as events:
+                self._watch.check(request_tokens(request), price)
+                async with aclosing(Metered(model, self._watch.guess).stream(request)) as events:
                     async for event in events:
                         yield event
                 return  # noqa: TRY300 - the end of the answer
-            except ModelError as error:
+            except (ModelError, BudgetSpent) as error:
                 failure = error
             if not await self.give_up(failure.message):
                 raise failure
-            yield Retrying(failure.reason, failure.message, 2, 0.0, self.provider, self.name)
+            reason = failure.reason if isinstance(failure, ModelError) else "budget"
+            yield Retrying(reason, failure.message, 2, 0.0, self.provider, self.name)
 
 
 class Auxiliary:
@@ -131,8 +136,7 @@ class Auxiliary:
 
     async def helper(self, task: Task, session: str) -> Helper:
         """The model for a task, and the one that answers behind it. Raises HermesError when nobody can do it."""
-        failed, guess = partial(self._failed, task, session), partial(self._spending.guess, session)
-        main = self._main.model()
+        spending, main = self._spending, self._main.model()
         try:
             own = self._own(task)
         except HermesError as error:
@@ -141,7 +145,10 @@ class Auxiliary:
             called = AuxiliaryCalled(task=task, failure=error.message)
             await self._note_failure(task, session, self.wanted(task), called)
             own = None
-        if own is not None and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now():
+        resting = own is not None and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now()
+        if own is not None and resting:
+            if task == "vision":
+                raise HermesError(f"{_label(own)} failed a short while ago.")
             own = None
         models = [
             *([own] if own is not None else []),
@@ -149,13 +156,15 @@ class Auxiliary:
         ]
         if not models:
             raise Nobody("no model that can be asked does this.", hint=f"Name one in auxiliary.{task}.")
-        return Helper(models, failed, guess)
+        watch = Watch(
+            partial(spending.check, session), partial(spending.guess, session), partial(self._failed, task, session)
+        )
+        return Helper(models, watch)
 
     async def ask(self, task: Task, session: str, request: ModelRequest) -> AssistantMessage:
         """One answer; what it cost, or why there is none, is in the log. Raises HermesError."""
         helper = await self.helper(task, session)
         try:
-            self.check(session, helper, request_tokens(request))
             message = await answer(helper, request)
         except (ModelError, BudgetSpent) as error:
             called = AuxiliaryCalled(task=task, provider=helper.provider, model=helper.name, failure=error.message)
@@ -166,10 +175,6 @@ class Auxiliary:
         called = AuxiliaryCalled(task=task, provider=message.provider, model=message.model, usage=message.usage)
         await self.note(session, called)
         return message
-
-    def check(self, session: str, helper: Helper, input_tokens: int) -> None:
-        """Raises BudgetSpent when a call could pass a cap."""
-        self._spending.check(session, input_tokens, helper.price)
 
     async def note(self, session: str, *events: Event) -> None:
         """Puts events into the session's log."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from hermes.app.app import App
 from hermes.app.auxiliary import Auxiliary
 from hermes.app.journal import SessionJournal, read_history
-from hermes.core.budget import message_tokens
 from hermes.core.compaction import Cut, NotCompacted, choose_cut, compact
 from hermes.core.context import Context, measure
 from hermes.core.outlook import Outlook, outlook
@@ -20,11 +19,9 @@ async def summarise(auxiliary: Auxiliary, session: str, messages: Sequence[Messa
     Raises NotCompacted or BudgetSpent.
     """
     helper = await auxiliary.helper("summary", session)
-    middle = messages[cut.head : len(messages) - cut.tail]
-    auxiliary.check(session, helper, sum(map(message_tokens, middle)))
     while True:
         try:
-            return await compact(helper, messages, cut, window=helper.window)
+            return await compact(helper, messages, cut, window=helper.window, strict=helper.has_substitute)
         except NotCompacted as error:
             if not error.unusable or not await helper.give_up(error.message, error.usage):
                 raise

@@ -38,14 +38,16 @@ class Spending:
             self._budgets[session] = budget
         return budget
 
-    def check(self, session: str, input_tokens: int, price: Price | None = None) -> None:
-        """Raises BudgetSpent when work on the side could pass a cap; `price` is that of a dearer model.
+    def check(self, session: str, input_tokens: int, *prices: Price | None) -> None:
+        """Raises BudgetSpent when work on the side could pass a cap; `prices` are those of other models than the usual.
 
         The caps of a turn that runs meanwhile hold for it too; the turn keeps its own count.
         """
         running = self._budgets.get(session)
         side = running.child(self._refresh(session), None) if running is not None else self._made(session)
-        side.at(price).room(input_tokens)
+        for price in prices:
+            side = side.at(price)
+        side.room(input_tokens)
 
     def spend(self, session: str, usage: Usage | None) -> None:
         """Counts work on the side towards the turn that it was done for."""

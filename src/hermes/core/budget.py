@@ -107,11 +107,8 @@ class Budget:
         return Budget(self._caps, self._price, refresh=refresh, claim=claim)
 
     def at(self, price: Price | None) -> "Budget":
-        """The same for a model that may cost more than the usual one."""
-        if price is None or self._price is None:
-            return self
-        dearest = Price(max(price.input, self._price.input), max(price.output, self._price.output))
-        return Budget(self._caps, dearest, refresh=self._refresh, claim=self._claim)
+        """The same for another model, at its price; None when that is not known."""
+        return Budget(self._caps, price, refresh=self._refresh, claim=self._claim)
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""

@@ -74,14 +74,17 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
     return Cut(head, len(messages) - start)
 
 
-async def compact(model: Model, messages: Sequence[Message], cut: Cut, *, window: int = 200_000) -> SessionCompacted:
-    """The row that makes room. Raises NotCompacted when no usable summary came.
+async def compact(
+    model: Model, messages: Sequence[Message], cut: Cut, *, window: int = 200_000, strict: bool = True
+) -> SessionCompacted:
+    """The row that makes room. Raises NotCompacted when no usable summary came; one in another language than the user's
+    is not, where somebody else can write it (`strict`).
 
     `window` is the summarising model's: what does not fit at once is read in pieces that bring the notes up to date.
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
-    language = language_of("\n".join(words[-10:]))
+    language = language_of("\n".join(text[:_SAMPLE] for text in words[-10:])) if strict else ""
     output = min(_OUTPUT_TOKENS, window // 4)
     room = window - 2 * output - _ASKING  # the notes from before are at most as long as a reply
     notes, last = "", AssistantMessage()
@@ -120,7 +123,7 @@ def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
     if not _LEAST <= len(notes) <= _LONGEST:
         return f"it has {len(notes):,} characters"
     lines = notes.splitlines()
-    if not any(line.startswith("#") for line in lines):
+    if not any(line.startswith(("#", "**")) for line in lines):
         return "it has none of the headings"
     written = language_of("\n".join(line for line in lines if not line.startswith("#")))
     return f"it is in {written}, the user writes {language}" if language and written not in ("", language) else ""

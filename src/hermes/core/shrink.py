@@ -11,7 +11,7 @@ from hermes.errors import HermesError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_MOST_PIXELS = 120_000_000  # more is not decoded: a small file can unfold to any size
+_MOST_PIXELS = 80_000_000  # more is not decoded: a small file can unfold to any size
 _ROUNDS = 12
 _EXTRA = "pip install 'hermes-agent[images]'"
 

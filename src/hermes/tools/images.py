@@ -21,8 +21,8 @@ from hermes.tools.tool import judged, tool
 
 MAX_BYTES = 50_000_000
 """The largest picture that is read."""
-KEPT = Limits(3_700_000, 8_000)
-"""The largest picture that is kept, which every provider takes; larger ones are made smaller."""
+KEPT = Limits(5_000_000, 8_000)
+"""The largest picture that is kept as it is; larger ones are made smaller."""
 _SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
 _ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
