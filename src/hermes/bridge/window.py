@@ -20,7 +20,8 @@ from hermes.events.origin import is_foreign
 
 log = logging.getLogger("hermes.bridge")
 
-_PREFIX, _SUFFIX = "events-", ".sock"
+_PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
+_GREETING = 0.5  # seconds that a process waits at most for one who wants to see it begin
 _LONGEST = 100  # bytes of a path that a socket can have
 _WAITING = 10_000  # events that wait for a reader
 _PATIENCE = 10.0  # seconds for a reader to take something, or to say what it wants
@@ -67,6 +68,7 @@ class Window:
             raise
         self._readers: set[_Reader] = set()
         threading.Thread(target=self._serve, name="hermes-window", daemon=True).start()
+        _greet_lookouts(folder)
 
     def close(self) -> None:
         """Lets everybody who looks go. Idempotent."""
@@ -153,10 +155,41 @@ class _Reader:
 
 
 def windows(folder: Path) -> list[Path]:
-    """The windows of the processes that run. What processes left that are no more is removed."""
+    """The windows of the processes that run."""
+    return _sockets(folder, _PREFIX)
+
+
+def lookout(folder: Path) -> socket.socket:
+    """A socket to which every process that begins from now on says hello. It waits until it is let go."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    path = folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}"
+    path.unlink(missing_ok=True)
+    with address(path) as place:
+        server.bind(place)
+    server.listen(16)
+    return server
+
+
+def forget_lookout(folder: Path) -> None:
+    """Removes the lookout of this process."""
+    (folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}").unlink(missing_ok=True)
+
+
+def _greet_lookouts(folder: Path) -> None:
+    """Lets those who wait for processes see this one from its first event on. Nobody waits: nothing is done."""
+    for path in _sockets(folder, _LOOKOUT):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.settimeout(_GREETING)
+            with address(path) as place:
+                peer.connect(place)
+            peer.recv(1)
+
+
+def _sockets(folder: Path, prefix: str) -> list[Path]:
+    """Sockets of processes that run. What processes left that are no more is removed."""
     found: list[Path] = []
-    for path in sorted(folder.glob(f"{_PREFIX}*{_SUFFIX}")):
-        number = path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+    for path in sorted(folder.glob(f"{prefix}*{_SUFFIX}")):
+        number = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
         try:
             os.kill(int(number), 0)
         except (ProcessLookupError, ValueError):

@@ -103,6 +103,19 @@ class SessionLog:
         values = (number, limit)
         return self._db.read(lambda connection: [Row(*row) for row in connection.execute(_SINCE, values)])
 
+    def every(self, *, session: str = "", since: float = 0.0, after: int = 0, limit: int = 1000) -> list[Row]:
+        """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
+        query = f"SELECT {COLUMNS} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
+        if session:
+            query += " AND session = ?3"
+        values = (after, since, session) if session else (after, since)
+
+        def job(connection: apsw.Connection) -> list[Row]:
+            rows = connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
+            return [Row(*columns) for columns in rows]
+
+        return self._db.read(job)
+
     def every_event(self, session: str) -> Iterator[Row]:
         """All rows of a session, in pages, so that memory stays flat."""
         after = 0

@@ -29,6 +29,7 @@ COMMANDS = (
     Command("dashboard", "hermes.surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
     Command("gateway", "hermes.surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
     Command("cron", "hermes.surfaces.cli.cron", "work that is done at certain times", "Sessions"),
+    Command("events", "hermes.surfaces.cli.events", "what Hermes does: live, as it was, in numbers", "Sessions"),
     Command("tools", "hermes.surfaces.cli.tools", "what the model can do, and where", "Set-up"),
     Command("mcp", "hermes.surfaces.cli.mcp", "list, add, test and remove MCP servers", "Set-up"),
     Command("codex", "hermes.surfaces.cli.codex", "let the codex program run your turns, or not", "Set-up"),
