@@ -16,7 +16,7 @@ from hermes.tools import Needs, close_tools, session_tools
 from hermes.tools.commands import Surroundings
 from hermes.tools.output import OutputFolder
 from hermes.tools.seen import Seen
-from hermes.tools.toolsets import Choice
+from hermes.tools.toolsets import SURFACES, Choice
 from hermes.tools.web import web_tools
 
 if TYPE_CHECKING:
@@ -86,10 +86,19 @@ class Toolbox:
         info = self._app.store.sessions.find(session)
         if info.kind == "child":
             info = self._app.store.sessions.find(info.root)
-        extra = (*self._more(session), *served)
+        extra = (*self._more(session), *served, *self._scheduling(info.surface))
         needs = needs_of(self._app, self._secrets, surface=info.surface, extra=extra, digest=self._digest)
         self._seen[session] = seen = Seen()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
+
+    def _scheduling(self, surface: str) -> tuple[Tool, ...]:
+        """Tools for jobs, where the user wants them: `auto` is where there are jobs, and in chats."""
+        wanted = self._app.settings.schedules.tool
+        if wanted == "off" or (wanted == "auto" and surface in SURFACES and not self._app.store.has_jobs):
+            return ()
+        from hermes.app.schedules_tool import schedule_tools
+
+        return schedule_tools(self._app, surface)
 
     def _clear_up(self, tools: Mapping[str, Tool]) -> None:
         task = asyncio.get_running_loop().create_task(close_tools(tools))

@@ -69,6 +69,11 @@ class Store:
 
         return Schedules(self._db, self._clock)
 
+    @property
+    def has_jobs(self) -> bool:
+        """Whether anything was ever scheduled; quick to ask."""
+        return self._db.read(lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get) is not None
+
     def check(self) -> Report:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
         report = self._db.read(check)

@@ -38,19 +38,21 @@ TOOLSETS = (
     Toolset("memory", "keep notes for later sessions", ("memory",)),
     Toolset("skills", "use and keep ways of doing things", ("skills_list", "skill_*")),
     Toolset("delegate", "hand work to other agents", ("delegate", "delegate_*")),
+    Toolset("schedule", "do things at certain times", ("schedule", "schedules")),
     Toolset("mcp", "tools of your MCP servers", ("mcp.*",)),
     Toolset(OTHER, "tools of plugins", ("*",)),
 )
 _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
 
 _LEARNED = ("memory", "skills")
-_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", *_LEARNED, "delegate", "mcp", OTHER)
+_AGENTS = ("delegate", "schedule")
+_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", *_LEARNED, *_AGENTS, "mcp", OTHER)
 SURFACES: dict[str, tuple[str, ...]] = {
     "cli": _PERSON,
     "tui": _PERSON,
     "dashboard": _PERSON,
-    "api": ("terminal", "files", "plan", "ask", "web", "sessions", *_LEARNED, "mcp", OTHER),
-    "gateway": ("files", "plan", "ask", "web", "sessions", *_LEARNED, "mcp", OTHER),
+    "api": ("terminal", "files", "plan", "ask", "web", "sessions", *_LEARNED, "schedule", "mcp", OTHER),
+    "gateway": ("files", "plan", "ask", "web", "sessions", *_LEARNED, "schedule", "mcp", OTHER),
     "cron": ("terminal", "files", "plan", "web", "code", "sessions", "skills", "mcp", OTHER),
 }
 """What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
