@@ -10,6 +10,7 @@ import { nextTheme, theme } from "./theme.js";
 import { Fragment, Store, html, useEffect, useState, useStore } from "./ui.js";
 import { VIEWS, findView } from "./views.js";
 import { connection, waiting } from "./waiting.js";
+import { usePluginTabs } from "../views/plugins/tabs.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 const overlay = new Store(null); // "palette" | "keys" | "more"
@@ -23,19 +24,21 @@ function Inside() {
   const route = useRoute();
   const shownOver = useStore(overlay);
   useStore(scopes);
-  const views = VIEWS.filter((view) => may(view.scope));
+  const views = [...VIEWS.filter((view) => may(view.scope)), ...usePluginTabs()];
+  const place = `${route.view}/${route.parts[0]}`;
+  const current = views.some((view) => view.name === place) ? place : route.view;
   useKeys([
     { keys: "Mod+k", label: "Open the palette", group: "Everywhere", typing: true, icon: "palette", hidden: true, run: () => overlay.set("palette") },
     { keys: "?", label: "Show the keys", group: "Everywhere", icon: "keys", run: () => overlay.set("keys") },
     { label: "Change the theme", group: "Everywhere", icon: "light", run: nextTheme },
-    ...views.map((view) => ({ keys: `g ${view.key}`, label: `Go to ${view.label}`, group: "Views", icon: view.icon, run: () => navigate(`/${view.name}`) })),
+    ...views.map((view) => ({ keys: view.key && `g ${view.key}`, label: `Go to ${view.label}`, group: "Views", icon: view.icon, run: () => navigate(`/${view.name}`) })),
   ]);
   const close = () => overlay.set(null);
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main").focus())}>Skip to the content</a>
-    <${Rail} views=${views} current=${route.view} />
+    <${Rail} views=${views} current=${current} />
     <main id="main" class="main" tabindex="-1"><${Offline} /><${View} route=${route} /></main>
-    <${Bar} views=${views} current=${route.view} />
+    <${Bar} views=${views} current=${current} />
     ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
     ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
     ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}
@@ -69,7 +72,7 @@ function Place({ view, current }) {
   const badge = view.name === "chat" && open > 0;
   const here = current === view.name;
   return html`<a class=${`place ${here ? "current" : ""}`} href=${`#/${view.name}`} aria-current=${here ? "page" : undefined}>
-    <${Icon} name=${view.icon} size=${22} /><span>${view.label}</span>
+    ${view.draw?.() ?? html`<${Icon} name=${view.icon} size=${22} />`}<span class="place-name">${view.label}</span>
     ${badge && html`<span class="badge" aria-label=${`${open} waiting for you`}>${open}</span>`}
   </a>`;
 }
@@ -81,7 +84,7 @@ function More({ views, onClose }) {
     run?.();
   };
   return html`<${Dialog} title="More" class="sheet" onClose=${onClose}><ul class="more">
-    ${views.map((view) => html`<li key=${view.name}><a class="more-row" href=${`#/${view.name}`} onClick=${close()}><${Icon} name=${view.icon} />${view.label}</a></li>`)}
+    ${views.map((view) => html`<li key=${view.name}><a class="more-row" href=${`#/${view.name}`} onClick=${close()}>${view.draw?.() ?? html`<${Icon} name=${view.icon} />`}${view.label}</a></li>`)}
     <li><button type="button" class="more-row" onClick=${nextTheme}><${Icon} name=${look} />Theme: ${look}</button></li>
     <li><button type="button" class="more-row" onClick=${close(() => overlay.set("palette"))}><${Icon} name="palette" />Commands</button></li>
     <li><button type="button" class="more-row" onClick=${close(() => overlay.set("keys"))}><${Icon} name="keys" />Keys</button></li>

@@ -1,0 +1,14 @@
+// Plugins: what was found, enabling and disabling it, and the pages of those that run.
+import { html, useEffect, useStyle, useStore } from "../app/ui.js";
+import { PluginList } from "./plugins/list.js";
+import { PluginPage } from "./plugins/page.js";
+import { plugins, refreshPlugins } from "./plugins/known.js";
+
+export default function Plugins({ route }) {
+  const ready = useStyle("views/plugins.css");
+  const known = useStore(plugins);
+  const [name] = route.parts;
+  useEffect(() => void refreshPlugins(), [name]);
+  if (!ready) return null;
+  return name ? html`<${PluginPage} key=${name} name=${name} known=${known} />` : html`<${PluginList} known=${known} />`;
+}

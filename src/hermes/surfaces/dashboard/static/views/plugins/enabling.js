@@ -1,0 +1,45 @@
+// Enabling a plugin: shows every file of it first. What is enabled is exactly what was shown, by its hash.
+import { api } from "../../app/api.js";
+import { Button, Icon } from "../../app/parts/basics.js";
+import { Code } from "../../app/parts/code.js";
+import { Dialog } from "../../app/parts/dialog.js";
+import { plural, size } from "../../app/parts/format.js";
+import { toast } from "../../app/parts/toast.js";
+import { html, useState } from "../../app/ui.js";
+import { Loaded, useLoaded } from "../loading.js";
+import { labelOf, refreshPlugins } from "./known.js";
+import { languageOfFile } from "../../app/parts/highlight.js";
+
+export function Enabling({ name, onClose }) {
+  const content = useLoaded(() => api.get(`/api/plugins/${name}`), [name]);
+  const [state, setState] = useState({ busy: false, error: null });
+  const enable = async () => {
+    setState({ busy: true, error: null });
+    try {
+      const answer = await api.put(`/api/plugins/${name}`, { enabled: true, hash: content.value.plugin.hash });
+      await refreshPlugins(answer);
+      const found = answer.plugins.find((one) => one.name === name);
+      if (found?.state === "enabled") toast(`${labelOf(found)} is enabled.`, "good");
+      onClose();
+    } catch (error) {
+      setState({ busy: false, error });
+      content.again();
+    }
+  };
+  const actions = html`<${Button} kind="quiet" onClick=${onClose}>Not now<//><${Button} kind="primary" icon="check" busy=${state.busy} disabled=${!content.value?.files.length} onClick=${enable}>Enable exactly this<//>`;
+  return html`<${Dialog} title=${`Enable ${name}?`} class="wide" onClose=${onClose} actions=${actions}>
+    <${Loaded} of=${content}>${({ plugin, folder, files }) => html`<div class="stack">
+      ${state.error && html`<p class="field-error" role="alert">${state.error.message} ${state.error.hint}</p>`}
+      <p class="row top"><${Icon} name="warn" /><span>${plugin.api ? html`Its Python code runs as you, inside the dashboard: it can do whatever you can, see every event, and read every session.` : html`Its page runs in this browser as you: it can do whatever this page can.`} Enable it only if you trust whoever wrote it.</span></p>
+      <dl class="facts"><dt>Folder</dt><dd class="mono">${folder}</dd><dt>SHA-256</dt><dd class="mono hash">${plugin.hash}</dd></dl>
+      <h3>${plural(files.length, "file")}</h3>
+      <ul class="plain">${files.map((file) => html`<${File} key=${file.path} file=${file} open=${file.path === `dashboard/${plugin.api}`} />`)}</ul>
+    </div>`}<//>
+  <//>`;
+}
+
+function File({ file, open }) {
+  const [shown, setShown] = useState(open);
+  return html`<li><details class="fold plugin-file" open=${open} onToggle=${(event) => setShown(event.target.open)}><summary><code>${file.path}</code> <span>${size(file.size)}</span></summary>
+    ${shown && (file.text === null ? html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>` : html`<${Code} name=${file.path} language=${languageOfFile(file.path)} text=${file.text} />`)}</details></li>`;
+}

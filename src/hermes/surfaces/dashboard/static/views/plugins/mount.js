@@ -1,0 +1,116 @@
+// Puts a plugin's module into the page: loads it, gives it what it may use, and takes all of it away again.
+import { api } from "../../app/api.js";
+import { BusFeed } from "../../app/feed.js";
+import { Loading, Problem } from "../../app/parts/basics.js";
+import * as ui from "../../app/ui.js";
+import { fileOf, labelOf } from "./known.js";
+
+const { html, useEffect, useRef, useState } = ui;
+
+/** A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on. */
+export function Mounted({ plugin, kind }) {
+  const place = useRef();
+  const [state, setState] = useState({ loading: true, error: null });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const stage = new Stage(plugin, kind, (error) => setState({ loading: false, error }));
+    setState({ loading: true, error: null });
+    stage.begin(place.current).then(() => setState((was) => ({ ...was, loading: false })));
+    return () => stage.end();
+  }, [plugin.name, plugin.hash, round]);
+  return html`<div class=${`plugin-place ${kind}`}>
+    ${state.loading && html`<${Loading} label=${labelOf(plugin)} />`}
+    ${state.error && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(state.error) }} retry=${() => setRound(round + 1)} />`}
+    <div ref=${place} class="plugin-own" data-plugin=${plugin.name} />
+  </div>`;
+}
+
+/** One life of a plugin's module in one place of the page. */
+class Stage {
+  #ended = false;
+  #feeds = new Set();
+  #sheet = null;
+  #unmount = null;
+  #root = null;
+
+  constructor(plugin, kind, onError) {
+    this.plugin = plugin;
+    this.kind = kind;
+    this.onError = onError;
+  }
+
+  async begin(place) {
+    try {
+      this.#dress();
+      const module = await import(fileOf(this.plugin, this.plugin.entry));
+      if (this.#ended) return;
+      if (typeof module.default !== "function") throw new Error(`${this.plugin.entry} has no default export that is a function.`);
+      // An element of its own: what a plugin leaves behind goes with it, and the page never looks inside.
+      this.#root = document.createElement("div");
+      place.replaceChildren(this.#root);
+      const unmount = await module.default(this.#root, { api, events: this.#events(), html, ui, kind: this.kind });
+      this.#unmount = typeof unmount === "function" ? unmount : null;
+      if (this.#ended) this.#leave();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  end() {
+    this.#ended = true;
+    for (const feed of this.#feeds) feed.close();
+    this.#leave();
+    this.#sheet?.remove();
+    this.#root?.remove();
+  }
+
+  #leave() {
+    const unmount = this.#unmount;
+    this.#unmount = null;
+    try {
+      unmount?.();
+    } catch (error) {
+      console.warn(`The plugin ${this.plugin.name} did not end in order:`, error);
+    }
+  }
+
+  #dress() {
+    if (!this.plugin.css) return;
+    this.#sheet = document.createElement("link");
+    Object.assign(this.#sheet, { rel: "stylesheet", href: fileOf(this.plugin, this.plugin.css) });
+    document.head.append(this.#sheet);
+  }
+
+  /** The bus, for a plugin: what it subscribes ends with it. */
+  #events() {
+    return {
+      subscribe: (pattern, callback) => {
+        const take = (events) => {
+          for (const event of events) {
+            if (event.type === "feed.hello") continue;
+            try {
+              callback(event);
+            } catch (error) {
+              this.#fail(error);
+            }
+          }
+        };
+        const feed = new BusFeed(pattern, { onEvents: take });
+        this.#feeds.add(feed);
+        return () => {
+          this.#feeds.delete(feed);
+          feed.close();
+        };
+      },
+    };
+  }
+
+  #fail(error) {
+    console.warn(`The plugin ${this.plugin.name} failed:`, error);
+    if (!this.#ended) this.onError(error);
+  }
+}
+
+function words(error) {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
