@@ -23,6 +23,7 @@ from hermes.surfaces.terminal.toolline import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.entry import Entry
 from hermes.surfaces.tui.output import Frames, terminal_size
+from hermes.surfaces.tui.pace import Pace
 from hermes.surfaces.tui.rows import DIM, Row, painted
 from hermes.surfaces.tui.typed import Typed
 
@@ -69,6 +70,8 @@ class LiveScreen:
         self._entry = entry
         self._markdown: Markdown | None = None
         self._tail: Sequence[Row] = ()
+        self._pace = Pace()
+        self._later: asyncio.TimerHandle | None = None
         self._rows: Sequence[Row] = ()
         self._foot = ""
         self._label = ""
@@ -126,14 +129,16 @@ class LiveScreen:
             from hermes.surfaces.tui.markdown.render import Markdown
 
             self._markdown = Markdown(colours=self.style.enabled, ascii_only=self.marks.bar == "|")
-        self._print(self._markdown.feed(text, self.columns - 1))
-        self._tail = self._markdown.rest(self.columns - 1)
+        rows = self._markdown.feed(text, self.columns - 1)
+        self._print(rows)
+        self._pace.ask(now=bool(rows))  # what is printed for good must not be shown below as well
         self._app.invalidate()
 
     def whole(self) -> None:
         if self._markdown is None:
             return
         rows, self._markdown, self._tail = self._markdown.end(self.columns - 1), None, ()
+        self._pace.forget()
         self._print(rows)
 
     def line(self, text: str = "") -> None:
@@ -178,6 +183,20 @@ class LiveScreen:
         """The window may have become narrower a moment ago, and nobody has been told yet."""
         if terminal_size().columns < self._output.columns:
             self._erase()
+        self._draw_tail()
+
+    def _draw_tail(self) -> None:
+        """Draws what is being written once per frame, however many pieces came, and less often when it takes long."""
+        if self._markdown is None or not self._pace.is_wanted:
+            return
+        wait = self._pace.wait
+        if wait > 0:
+            loop = asyncio.get_running_loop()
+            if self._later is None or self._later.when() <= loop.time():
+                self._later = loop.call_later(wait, self._app.invalidate)
+            return
+        with self._pace:
+            self._tail = self._markdown.rest(self.columns - 1, terminal_size().rows)
 
     def _drawn(self, _: object) -> None:
         self._output.release(self.columns)

@@ -42,11 +42,6 @@ class Blocks:
         self._fence = ""
         self._indent = 0
 
-    @property
-    def in_code(self) -> bool:
-        """Whether a code block is open."""
-        return bool(self._fence)
-
     def feed(self, text: str) -> list[Block]:
         """Takes more text; the blocks that ended with it."""
         *whole, self._partial = (self._partial + text).split("\n")

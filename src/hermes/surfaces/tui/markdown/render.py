@@ -25,6 +25,10 @@ class Markdown:
         self._drawn = False
         self._gap = False  # a blank row belongs before the next block
         self._looked = 0  # characters of the block that is being written when it was last looked at for such rows
+        self._most = 0  # rows of what is not finished that are wanted; 0 for all
+        self._table: Table | None = None
+        self._tabled: tuple[str, ...] = ()
+        """The table that is being written, without its last line, and which lines that are."""
         self._given: list[tuple[int, int]] = []
         """Of the block that is being written: how many rows are on the screen for good, and how wide they are."""
 
@@ -41,12 +45,14 @@ class Markdown:
             self._drawn = True
         return rows
 
-    def rest(self, columns: int) -> list[Row]:
-        """The rows of what is not finished yet."""
+    def rest(self, columns: int, most: int = 0) -> list[Row]:
+        """The rows of what is not finished yet; of a long table only as many as `most` asks for, from its end."""
+        self._most = most
         before = self._drawn, self._gap, self._code, self._given, self._looked
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
         rows = [row for block in blocks for row in self._plainly(block, columns)]
         self._drawn, self._gap, self._code, self._given, self._looked = before
+        self._most = 0
         return rows
 
     def end(self, columns: int) -> list[Row]:
@@ -74,7 +80,7 @@ class Markdown:
     def _has_grown(self, block: Block, columns: int) -> bool:
         """Whether there is so much more of a block that it is worth a look; not with every token."""
         length = sum(map(len, block.lines))
-        if length - self._looked < columns // 2:
+        if length - self._looked < max(columns // 2, min(length // 8, columns * 4)):
             return False
         self._looked = length
         return True
@@ -111,13 +117,25 @@ class Markdown:
                 self._code = Highlighter("")
                 yield ((self._fence(""), DIM),)
             case "table":
-                yield from Table(block.lines, marked=self._marked, ascii_only=self._ascii).rows(columns)
+                yield from self._read_table(block.lines).rows(columns, self._most)
             case "item":
                 yield from self._item(block, columns)
             case "quote":
                 yield from self._led(block, [("| " if self._ascii else "▏ ", DIM)], [], columns)
             case _:
                 yield from self._led(block, [], [], columns)
+
+    def _read_table(self, lines: tuple[str, ...]) -> Table:
+        """The table of these lines. What was read before is not read again: only the last line can still change."""
+        if len(lines) == 2:
+            return Table(lines, marked=self._marked, ascii_only=self._ascii)
+        table, known = self._table, self._tabled
+        if table is None or len(known) >= len(lines) or lines[: len(known)] != known:
+            table, known = Table(lines[:2], marked=self._marked, ascii_only=self._ascii), lines[:2]
+        for line in lines[len(known) : -1]:
+            table.add(line)
+        self._table, self._tabled = table, lines[:-1]
+        return table.ahead(lines[-1])
 
     def _item(self, block: Block, columns: int) -> Iterator[Row]:
         pad = " " * min(block.indent, _NESTED)

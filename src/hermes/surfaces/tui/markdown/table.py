@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from itertools import zip_longest
+from typing import Self
 
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.markdown.inline import parse
@@ -13,27 +15,46 @@ _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")
 
 
 class Table:
-    """The lines of a Markdown table, read."""
+    """The lines of a Markdown table, read. Each is read once, also while the table still grows."""
 
     def __init__(self, lines: Sequence[str], *, marked: bool, ascii_only: bool) -> None:
         self._marked = marked
         self._bar, self._line, self._cross = ("|", "-", "+") if ascii_only else ("│", "─", "┼")
-        names, aligned, *rest = [_cells(line) for line in lines]
-        count = len(names)
+        names, aligned = map(_cells, lines[:2])
         self._right = [mark.strip().endswith(":") and not mark.strip().startswith(":") for mark in aligned]
-        self._right += [False] * (count - len(self._right))
+        self._right += [False] * (len(names) - len(self._right))
         self._names = [self._parse(name, BOLD) for name in names]
-        self._rows = [[self._parse(cell, "") for cell in (*row, *[""] * count)[:count]] for row in rest]
+        self._sizes = [max(1, width(plain(name))) for name in self._names]
+        self._rows: list[list[list[Run]]] = []
+        for line in lines[2:]:
+            self.add(line)
 
-    def rows(self, columns: int) -> Iterator[Row]:
-        """The table in at most that many cells."""
+    def add(self, line: str) -> None:
+        """One more row."""
+        count = len(self._names)
+        row = [self._parse(cell, "") for cell in (*_cells(line), *[""] * count)[:count]]
+        self._rows.append(row)
+        self._sizes = [max(size, width(plain(cell))) for size, cell in zip(self._sizes, row, strict=True)]
+
+    def ahead(self, line: str) -> Self:
+        """The table as it would be with one more row."""
+        other = copy(self)
+        other._rows = [*self._rows]  # noqa: SLF001 - one of its own kind
+        other.add(line)
+        return other
+
+    def rows(self, columns: int, last: int = 0) -> Iterator[Row]:
+        """The table in at most that many cells; with `last` only what is needed for so many rows at its end."""
         widths = self._widths(columns)
+        shown = self._rows[-last:] if last else self._rows
         if widths is None:
-            yield from self._records(columns)
+            yield from self._records(shown, columns)
             return
-        yield from self._line_of(self._names, widths)
-        yield ((self._line + f"{self._line}{self._cross}{self._line}".join(self._line * size for size in widths), DIM),)
-        for row in self._rows:
+        if len(shown) == len(self._rows):
+            yield from self._line_of(self._names, widths)
+            lines = (self._line * size for size in widths)
+            yield ((self._line + f"{self._line}{self._cross}{self._line}".join(lines), DIM),)
+        for row in shown:
             yield from self._line_of(row, widths)
 
     def _parse(self, text: str, look: str) -> list[Run]:
@@ -41,9 +62,8 @@ class Table:
 
     def _widths(self, columns: int) -> list[int] | None:
         """The cells of each column; None when there is no room for that."""
-        every = [self._names, *self._rows]
-        widths = [max(1, *(width(plain(row[index])) for row in every)) for index in range(len(self._names))]
-        room = columns - 1 - 3 * (len(widths) - 1)
+        room = columns - 1 - 3 * (len(self._sizes) - 1)
+        widths = [min(size, max(room, 1)) for size in self._sizes]
         least = [min(size, _LEAST) for size in widths]
         if sum(least) > room:
             return None
@@ -62,9 +82,9 @@ class Table:
                 line += [(blank, ""), *part] if self._right[index] else [*part, (blank, "")]
             yield _trimmed(line)
 
-    def _records(self, columns: int) -> Iterator[Row]:
+    def _records(self, rows: Sequence[list[list[Run]]], columns: int) -> Iterator[Row]:
         """Each row as a few lines, `name: value`."""
-        for number, row in enumerate(self._rows):
+        for number, row in enumerate(rows):
             if number:
                 yield ((self._line * 3, DIM),)
             for name, cell in zip(self._names, row, strict=True):

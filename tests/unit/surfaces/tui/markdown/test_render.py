@@ -101,3 +101,28 @@ def test_the_rest_of_a_paragraph_follows_the_width_of_the_window() -> None:
         "eleven twelve",
         "thirteen fourteen",
     ]
+
+
+@pytest.mark.parametrize("columns", [12, 30, 80])
+def test_a_table_that_grows_looks_as_one_that_was_there_at_once(columns: int) -> None:
+    lines = ["| name | **n** |", "|---|--:|", *(f"| row {n} {'wide ' * (n % 7)} | `{n}` |" for n in range(40))]
+    text = "\n".join(lines) + "\n"
+    growing = Markdown(colours=True, ascii_only=False)
+    for at in range(0, len(text), 5):
+        growing.feed(text[at : at + 5], columns)
+        fresh = Markdown(colours=True, ascii_only=False)
+        fresh.feed(text[: at + 5], columns)
+        whole = fresh.rest(columns)
+        assert growing.rest(columns) == whole
+        end = growing.rest(columns, 8)
+        assert end[-8:] == whole[-8:]
+    assert [plain(row) for row in growing.end(columns)] == shown(text, columns)
+
+
+def test_a_second_table_is_not_taken_for_the_first() -> None:
+    markdown = Markdown(colours=True, ascii_only=False)
+    for piece in ("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 |", " 4 |\n\n| a | b |\n|---|---|\n| 5 | 6 |\n| 7"):
+        markdown.feed(piece, 40)
+        rows = [plain(row) for row in markdown.rest(40)]
+    assert rows[-2:] == [" 5 │ 6", " 7 │"]
+    assert all("1" not in row for row in rows)
