@@ -230,7 +230,7 @@ class Agent:
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
-        if learned := "" if self.describe().local else self.learner.prompt():
+        if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt):
             system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 

@@ -56,7 +56,8 @@ class Titles:
 def first_words(history: History) -> str:
     """A title without a model: how the person began."""
     first = next((message.text for message in history.messages if isinstance(message, UserMessage)), "")
-    return shortened(first)
+    typed, _, attached = first.partition("\n\n<")  # files and skills that go along
+    return shortened(typed if attached and typed.strip() else first)
 
 
 def asked(history: History) -> ModelRequest:

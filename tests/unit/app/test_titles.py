@@ -17,7 +17,12 @@ def conversation(text: str) -> History:
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("fix the\n  tests", "fix the tests"), ("", ""), ("word " * 40, "word " * 10 + "word…")],
+    [
+        ("fix the\n  tests", "fix the tests"),
+        ("", ""),
+        ("word " * 40, "word " * 10 + "word…"),
+        ('/brew-tea for two\n\n<skill name="brew-tea">\nBoil.\n</skill>', "/brew-tea for two"),
+    ],
 )
 def test_the_first_words_are_a_title_of_one_short_line(text: str, title: str) -> None:
     assert first_words(conversation(text)) == title
