@@ -102,9 +102,9 @@ class App:
         other.settings = settings
         return other
 
-    def begin(self, created: SessionCreated) -> Row:
-        """Begins a session under a new id. Its first row is on disk and published."""
-        session = self.ids.session()
+    def begin(self, created: SessionCreated, session: str = "") -> Row:
+        """Begins a session under a new id, or the one given. Its first row is on disk and published."""
+        session = session or self.ids.session()
         return self._feed(session).write(lambda: (self.store.log.create(session, created),), self.publish)[0]
 
     def record(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:

@@ -1,5 +1,5 @@
-"""`schedules` and `schedule`: what the model can do about jobs. Making one is asked about, with its meaning spelled out. A
-job can't make jobs, and its result goes back to where it was asked for, or nowhere."""
+"""`schedules` and `schedule`: what the model can do about jobs. Making one is asked about, with its meaning spelled
+out. A job can't make jobs, and its result goes back to where it was asked for, or nowhere."""
 
 import asyncio
 from collections.abc import Mapping

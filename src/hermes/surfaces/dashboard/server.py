@@ -23,7 +23,6 @@ from hermes.settings import Secrets
 from hermes.surfaces.dashboard.api import Call, Endpoint, routes
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.access import AccessTable
-from hermes.surfaces.dashboard.gate.addresses import Addresses, is_loopback, is_wildcard
 from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
@@ -38,6 +37,7 @@ from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.state import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
 from hermes.surfaces.dashboard.running import announce, withdraw
+from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _BACKLOG = 2048  # connections that wait to be accepted

@@ -11,12 +11,12 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hermes.surfaces.dashboard.gate.access import READING, AccessTable, Rule
-from hermes.surfaces.dashboard.gate.addresses import Addresses
 from hermes.surfaces.dashboard.gate.headers import guarded
 from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
 from hermes.surfaces.dashboard.gate.once import Once
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
-from hermes.surfaces.dashboard.gate.throttle import Throttle
+from hermes.surfaces.web.addresses import Addresses
+from hermes.surfaces.web.throttle import Throttle
 
 log = logging.getLogger("hermes.dashboard")
 

@@ -1,4 +1,4 @@
-"""Which names the dashboard goes by: what `Host` and `Origin` may say. Ports and schemes count."""
+"""Which names a server goes by: what `Host` and `Origin` may say. Ports and schemes count."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _USUAL = {"http": 80, "https": 443}
 
 
 class Addresses:
-    """The hosts and origins of one dashboard. `host` is what it listens on."""
+    """The hosts and origins of one server. `host` is what it listens on."""
 
     def __init__(self, scheme: str, host: str, port: int, public_urls: Iterable[str] = ()) -> None:
         self._scheme = scheme
@@ -22,7 +22,7 @@ class Addresses:
         self._public_origins = {f"{kind}://{_authority(name, at, kind)}" for kind, name, at in public}
 
     def knows_host(self, value: str) -> bool:
-        """Whether a `Host` header names this dashboard."""
+        """Whether a `Host` header names this server."""
         host = value.strip().lower()
         return self._plain(host) in self._own or host in self._public_hosts
 
@@ -68,6 +68,6 @@ def _split(url: str) -> tuple[str, str, int]:
     parts = urlsplit(url)
     if parts.scheme not in _USUAL or not parts.hostname or parts.path.strip("/") or parts.query:
         raise SettingsError(
-            f"dashboard.public_urls: {url!r} is no address of a dashboard.", hint="Such as: https://hermes.example.org"
+            f"public_urls: {url!r} is no address of a server.", hint="Such as: https://hermes.example.org"
         )
     return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]
