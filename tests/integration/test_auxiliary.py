@@ -20,7 +20,8 @@ from hermes.core.pictures import media_type
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, CompactionFailed, PictureDescribed, SessionCompacted, SessionCreated
-from hermes.schema.messages import Image
+from hermes.schema.learning import LearningReviewed
+from hermes.schema.messages import Image, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Budget, Compression, CustomModel, CustomProvider, Model, Web
 from hermes.testing.model_server import ModelServer, Recorded
@@ -211,12 +212,34 @@ async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(tm
         running = spending.budget(session)
         spending.check(session, 100)
         assert spending._budgets[session] is running
-        spending.spend(session, None)
+        spending.spend(session, Usage(input_tokens=500))
+        assert running._caps[0].used == 500
         child = app.begin(SessionCreated(surface="test", kind="child", parent=session, root=session)).session
         running._caps[0].used = 9_950
         assert spending.budget(child)._caps is running._caps
         with pytest.raises(Exception, match="cap per turn"):
             spending.check(session, 100)
+
+
+async def test_a_review_by_a_model_that_fails_is_done_by_the_main_one(tmp_path: Path) -> None:
+    broken = Served(fault=Fault(status=403, message="not for you"))
+    settings = Settings(auxiliary=Auxiliary(review="cheap"))
+    async with (
+        ModelServer("ja", broken, "done", "done") as server,
+        at_work(server, tmp_path, settings, dear=DEAR, cheap=CHEAP) as (agent, app, session),
+    ):
+        await talk(agent, session, "hallo")
+        for _ in range(2):
+            reviewed = await agent.learner.review(session)
+            assert isinstance(reviewed, LearningReviewed)
+            assert reviewed.failure == ""
+        calls = [one for one in rows(app, session, AuxiliaryCalled) if isinstance(one, AuxiliaryCalled)]
+        assert [(one.task, one.model, bool(one.failure)) for one in calls] == [
+            ("review", "cheap", True),
+            ("review", "dear", False),
+            ("review", "dear", False),
+        ]
+        assert [asked(request) for request in server.posts] == ["dear", "cheap", "dear", "dear"]
 
 
 async def fetched(server: ModelServer, root: Path, page: str) -> tuple[str, list[object]]:

@@ -42,7 +42,7 @@ _NEEDS: dict[Task, Need] = {
 _REST = 600.0  # seconds that a model which failed is not asked again
 
 
-class Nobody(HermesError):
+class NoModel(HermesError):
     """There is no model for a task."""
 
 
@@ -145,17 +145,14 @@ class Auxiliary:
             called = AuxiliaryCalled(task=task, failure=error.message)
             await self._note_failure(task, session, self.wanted(task), called)
             own = None
-        resting = own is not None and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now()
-        if own is not None and resting:
-            if task == "vision":
-                raise HermesError(f"{_label(own)} failed a short while ago.")
+        if own is not None and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now():
             own = None
         models = [
             *([own] if own is not None else []),
             *([main] if main.facts.images or not _NEEDS[task].images else []),
         ]
         if not models:
-            raise Nobody("no model that can be asked does this.", hint=f"Name one in auxiliary.{task}.")
+            raise NoModel("no model that can be asked does this.", hint=f"Name one in auxiliary.{task}.")
         watch = Watch(
             partial(spending.check, session), partial(spending.guess, session), partial(self._failed, task, session)
         )

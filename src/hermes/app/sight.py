@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from hermes.app.auxiliary import Auxiliary, Nobody
+from hermes.app.auxiliary import Auxiliary, NoModel
 from hermes.errors import HermesError
 from hermes.schema.events import PictureDescribed
 from hermes.schema.messages import AssistantMessage, Image, Message, UserMessage
@@ -18,7 +18,6 @@ _LONGEST = 6_000
 _OUTPUT_TOKENS = 3_000
 _WORDS = 500  # characters of what came with a picture
 _AT_ONCE = 6
-_TOO_MANY = "it was not described: there were too many at once"
 
 
 class Sight:
@@ -34,14 +33,14 @@ class Sight:
             return []
         try:
             await self._auxiliary.helper("vision", session)
-        except Nobody:
+        except NoModel:
             return []
-        except HermesError:  # said for each picture
-            pass
+        except HermesError as error:
+            return [_unseen(source, error.message) for source in new]
         looked = list(new.values())[-_AT_ONCE:]
         passed = list(new)[: len(new) - len(looked)]
         described = await asyncio.gather(*(self._describe(session, *one) for one in looked))
-        return [*(PictureDescribed(source=source, text=_TOO_MANY) for source in passed), *described]
+        return [*(_unseen(source, "there were too many at once") for source in passed), *described]
 
     async def _describe(self, session: str, image: Image, message: Message) -> PictureDescribed:
         words = f"It came with these words: {message.text[:_WORDS]}"
@@ -53,9 +52,13 @@ class Sight:
         try:
             reply = await self._auxiliary.ask("vision", session, request)
         except HermesError as error:
-            return PictureDescribed(source=image.source, text=f"it could not be described: {error.message}")
+            return _unseen(image.source, error.message)
         text = reply.text.strip()[:_LONGEST]
-        return PictureDescribed(source=image.source, text=text or "it could not be described: nothing was said")
+        return PictureDescribed(source=image.source, text=text) if text else _unseen(image.source, "nothing was said")
+
+
+def _unseen(source: str, why: str) -> PictureDescribed:
+    return PictureDescribed(source=source, text=f"it could not be described: {why}")
 
 
 def _pictures(messages: Sequence[Message]) -> list[tuple[Message, Image]]:
