@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hermes.settings.home import Home
 from hermes.surfaces.tui.attachments import attach, typed_part
 from hermes.surfaces.tui.drafts import Drafts
@@ -58,8 +60,17 @@ def test_history_is_private_and_there_in_the_next_chat(tmp_path: Path) -> None:
     assert list(InputHistory(path).load_history_strings()) == ["two\nlines", "first"]
 
 
-def test_history_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
+def test_history_that_can_not_be_written_or_read_stops_nothing_and_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     InputHistory(tmp_path / "missing" / "history").append_string("x")
+    assert "is not kept" in caplog.text
+    (tmp_path / "history").write_text('"first"\n"cut o\n"last"\n')
+    assert list(InputHistory(tmp_path / "history").load_history_strings()) == ["last", "first"]
+    assert "left out" in caplog.text
+    caplog.clear()
+    assert list(InputHistory(tmp_path / "none").load_history_strings()) == []
+    assert caplog.text == ""
 
 
 def test_a_draft_of_a_dead_process_is_found_in_its_folder_only(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.imports.conversation import Conversation, Said
-from hermes.learning.imports.wire import CallIds, Object, moment, objects, part, text
+from hermes.learning.imports.wire import CallIds, Object, Objects, moment, part, text
 from hermes.schema.messages import Usage
 
 AGENT = "claude-code"
@@ -15,7 +15,7 @@ _ASIDE = ("<local-command-", "<command-name>", "Caveat: The messages below")
 
 def is_one(path: Path) -> bool:
     """Whether a file looks like such a conversation."""
-    for number, entry in enumerate(objects(path)):
+    for number, entry in enumerate(Objects(path)):
         if "sessionId" in entry and entry.get("type") in ("user", "assistant"):
             return True
         if number > 30:
@@ -29,7 +29,8 @@ def read(path: Path) -> Conversation | None:
     messages: list[Said] = []
     title = cwd = session = ""
     last_reply = ""
-    for entry in objects(path):
+    lines = Objects(path)
+    for entry in lines:
         kind = entry.get("type")
         title = text(entry.get("summary") or entry.get("customTitle") or entry.get("aiTitle")) or title
         if kind not in ("user", "assistant") or entry.get("isSidechain") or entry.get("isMeta"):
@@ -52,7 +53,12 @@ def read(path: Path) -> Conversation | None:
     if not any(message.role == "user" for message in messages):
         return None
     return Conversation(
-        id=session or path.stem, agent=AGENT, messages=tuple(messages), title=title or _first(messages), cwd=cwd
+        id=session or path.stem,
+        agent=AGENT,
+        messages=tuple(messages),
+        title=title or _first(messages),
+        cwd=cwd,
+        unread=lines.passed,
     )
 
 

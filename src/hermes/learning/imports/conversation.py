@@ -38,6 +38,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Said, ...]
     title: str = ""
     cwd: str = ""
+    unread: int = 0
+    """Lines of its file that could not be read."""
 
     @property
     def name(self) -> str:

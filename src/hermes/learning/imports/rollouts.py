@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.imports.conversation import Conversation, Said
-from hermes.learning.imports.wire import CallIds, Object, moment, objects, part, text
+from hermes.learning.imports.wire import CallIds, Object, Objects, moment, part, text
 
 AGENT = "codex"
 _ASIDE = (
@@ -19,7 +19,7 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 
 def is_one(path: Path) -> bool:
     """Whether a file looks like such a conversation."""
-    first = next(objects(path), None) or {"type": ""}
+    first = next(iter(Objects(path)), None) or {"type": ""}
     return first.get("type") == "session_meta" or ("id" in first and "instructions" in first)
 
 
@@ -29,7 +29,8 @@ def read(path: Path) -> Conversation | None:
     messages: list[Said] = []
     session = cwd = model = ""
     thought: list[str] = []
-    for entry in objects(path):
+    lines = Objects(path)
+    for entry in lines:
         kind, payload = entry.get("type"), part(entry, "payload")
         when = moment(entry.get("timestamp"))
         if kind == "session_meta":
@@ -45,7 +46,9 @@ def read(path: Path) -> Conversation | None:
     if not any(message.role == "user" for message in messages):
         return None
     title = " ".join(next(message.text for message in messages if message.role == "user").split())[:60]
-    return Conversation(id=session or path.stem, agent=AGENT, messages=tuple(messages), title=title, cwd=cwd)
+    return Conversation(
+        id=session or path.stem, agent=AGENT, messages=tuple(messages), title=title, cwd=cwd, unread=lines.passed
+    )
 
 
 def _said(item: Object, when: float, ids: CallIds) -> Iterator[Said]:

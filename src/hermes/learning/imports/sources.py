@@ -56,6 +56,8 @@ def read(kind: Kind, files: tuple[Path, ...], left: list[Left]) -> Iterator[Conv
             if kind == "hermes":
                 yield from statedb.conversations(path)
             elif (conversation := readers[kind](path)) is not None:
+                if conversation.unread:
+                    left.append(Left(f"{conversation.unread} lines of {path}", "they are not JSON, or were cut off"))
                 yield conversation
         except (OSError, LearningError) as error:
             left.append(Left(str(path), str(error)))

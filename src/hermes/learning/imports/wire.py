@@ -14,16 +14,24 @@ Object: TypeAlias = dict[str, Any]
 _LONGEST_LINE = 32_000_000
 
 
-def objects(path: Path) -> Iterator[Object]:
-    """The objects of a file of JSON lines; a line that is none is passed over."""
-    with path.open("rb") as file:
-        while line := file.readline(_LONGEST_LINE):
-            try:
-                found = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue
-            if isinstance(found, dict):
-                yield found
+class Objects:
+    """The objects of a file of JSON lines. Lines that are none are passed over and counted in `passed`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.passed = 0
+
+    def __iter__(self) -> Iterator[Object]:
+        with self._path.open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                try:
+                    found = msgspec.json.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    found = None
+                if isinstance(found, dict):
+                    yield found
+                elif line.strip():
+                    self.passed += 1
 
 
 def text(value: object) -> str:

@@ -1,11 +1,14 @@
 """What was typed before, over all sessions: a file of this user's own, one JSON string per line."""
 
+import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from prompt_toolkit.history import History
+
+log = logging.getLogger("hermes.chat")
 
 _KEPT = 1_000  # entries that are loaded
 _LONGEST = 20_000  # characters of an entry that is kept
@@ -43,8 +46,8 @@ class InputHistory(History):
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(msgspec.json.encode(string) + b"\n")
-        except OSError:  # a full disk or a home that can only be read must not end a chat
-            return
+        except OSError as error:  # a full disk or a home that can only be read must not end a chat
+            log.warning("what was typed is not kept in %s: %s", self._path, error)
 
     def _shorten(self) -> None:
         from hermes.settings import atomic
@@ -57,12 +60,15 @@ def _read(path: Path) -> list[str]:
     """The newest entries, oldest first; a line that a crash cut short is left out."""
     try:
         lines = path.read_bytes().splitlines()[-_KEPT:]
-    except OSError:
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("what was typed before can't be read from %s: %s", path, error)
         return []
     entries: list[str] = []
     for line in lines:
         try:
             entries.append(msgspec.json.decode(line, type=str))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.warning("a line of %s can't be read and is left out: %s", path, error)
     return entries
