@@ -51,6 +51,10 @@ class Desk:
         """Seconds a question still waits; None for ever."""
         return max(0.0, request.expires - self._clock.now()) if request.expires else None
 
+    def waits(self, session: str) -> bool:
+        """Whether a session has an open question here."""
+        return any(place == session for place, _ in self._open)
+
     def open(self, session: str, request: Request) -> Waiting:
         """A place for the answer."""
         future: Waiting = asyncio.get_running_loop().create_future()

@@ -7,6 +7,7 @@ what people do; `messages` is what they see.
 
 import asyncio
 import re
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -106,7 +107,7 @@ class TelegramServer:
         """What can be read in a chat, as plain text."""
         return [_TAG.sub("", one.text) for one in self.messages if one.chat == str(chat)]
 
-    async def until(self, holds: Any) -> None:
+    async def until(self, holds: "Callable[[TelegramServer], object]") -> None:
         """Waits until that holds."""
 
         async def look() -> None:

@@ -66,5 +66,5 @@ async def opened(folder: Path, model: ModelServer, telegram: TelegramServer, **m
 async def until(holds: Callable[[], object]) -> None:
     """Waits until that holds; for what nothing tells of."""
     async with asyncio.timeout(PATIENCE):
-        while not holds():
+        while not holds():  # noqa: ASYNC110 - other processes can't set an event of ours
             await asyncio.sleep(0.02)

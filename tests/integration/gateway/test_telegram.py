@@ -4,9 +4,15 @@ from pathlib import Path
 
 from tests.integration.gateway.house import opened, until
 
-from hermes.testing.model_server import ModelServer
+from hermes.schema.messages import UserMessage
+from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.telegram_server import Failure, TelegramServer
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"
+    "53de0000000c49444154789c63f8cfc000000301010018dd8db00000000049454e44ae426082"
+)
 
 
 async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
@@ -29,3 +35,115 @@ async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> 
             await telegram.until(lambda server: "▌" not in " ".join(server.texts()) and len(server.texts()) == 4)
         assert "".join("".join(telegram.texts()).split()) == "word" * 2500
         assert any(one.changes > 1 for one in telegram.messages)
+
+
+async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("the answer") as model:
+        telegram.failures["sendMessage"] = [
+            Failure(429, "Too Many Requests: retry after 1", 1),
+            Failure(502, "Bad Gateway"),
+        ]
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("hi")
+            await telegram.sees("the answer")
+            counters = house.gateway.posts["telegram"].counters
+            assert (counters.slowed, counters.retried) == (1, 1)
+        assert telegram.texts() == ["the answer"]
+
+
+async def test_the_same_update_is_acted_on_once(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("once") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("hi")
+            update = telegram.unacknowledged[0]
+            await telegram.sees("once")
+            await until(lambda: not telegram.unacknowledged)
+            telegram.again(update)
+            await telegram.until(lambda server: not server.unacknowledged)
+            assert len(house.app.store.log.messages(house.session)) == 2
+        assert len(model.posts) == 1
+
+
+async def test_a_text_that_telegram_cannot_read_arrives_as_it_is(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("**a**") as model:
+        telegram.failures["sendMessage"] = [Failure(400, "Bad Request: can't parse entities: unsupported start tag")]
+        async with opened(tmp_path, model, telegram):
+            telegram.say("hi")
+            assert (await telegram.sees("**a**")).text == "**a**"
+
+
+async def test_a_chat_that_blocked_us_is_given_up_and_counted(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("one", "two") as model:
+        telegram.failures["sendMessage"] = [Failure(403, "Forbidden: bot was blocked by the user")]
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("first")
+            post = house.gateway.posts["telegram"]
+            await until(lambda: post.counters.refused == 1)
+            telegram.say("second")
+            await telegram.sees("two")
+        assert telegram.texts() == ["two"]
+
+
+async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
+    def respond(request: Recorded) -> Served:
+        (tmp_path / "work" / "report.txt").write_text("a report")
+        (tmp_path / "work" / ".env").write_text("KEY=1")
+        return Served(text="Here: [report](report.txt), [not this](.env), [nor this](../secret.txt)")
+
+    (tmp_path / "secret.txt").write_text("secret")
+    async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
+        telegram.files["pic"] = PNG
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("", caption="look", photo=[{"file_id": "pic", "width": 1, "height": 1, "file_size": len(PNG)}])
+            await telegram.until(lambda server: any(one.kind == "document" for one in server.messages))
+            said = house.app.store.log.messages(house.session)[0]
+            assert isinstance(said, UserMessage)
+            source = Path(said.images[0].source)
+            assert said.text.startswith("look\n[image: ")
+        assert source.read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
+        sent = [one.file for one in telegram.messages if one.kind != "text"]
+        assert sent == [b"a report"]
+
+
+async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("I see") as model:
+        telegram.files["big"] = b"x" * 2000
+        async with opened(tmp_path, model, telegram, file_bytes=1000) as house:
+            telegram.say("take it", document={"file_id": "big", "file_name": "../../big.bin"})
+            await telegram.sees("I see")
+            said = house.app.store.log.messages(house.session)[0]
+            assert "[A file did not arrive: ../../big.bin." in said.text
+        assert not list((tmp_path / "work").rglob("*big*"))
+
+
+async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_session(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("for one", "for two") as model,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)) as house,
+    ):
+        telegram.say("just chatting", sender=1, chat=-7)
+        telegram.say("@loopback_bot hello", sender=1, chat=-7)
+        await telegram.sees("for one", chat=-7)
+        telegram.say("hey @loopback_bot", sender=2, chat=-7)
+        await telegram.sees("for two", chat=-7)
+        chats = house.app.store.chats
+        first, second = chats.find("telegram/-7//@1"), chats.find("telegram/-7//@2")
+        assert first
+        assert second
+        assert first.session != second.session
+        assert [message.text for message in house.app.store.log.messages(first.session)] == [
+            "[Person1] hello",
+            "for one",
+        ]
+
+
+async def test_a_topic_of_a_forum_is_one_conversation_and_answered_there(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("in the topic") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        telegram.say("@loopback_bot hi", chat=-7, is_topic_message=True, message_thread_id=33)
+        assert (await telegram.sees("in the topic", chat=-7)).thread == 33
+        assert house.app.store.chats.find("telegram/-7/33") is not None

@@ -47,7 +47,7 @@ class Activity:
 
     async def tool(self, started: ToolStarted) -> None:
         """A tool is at work."""
-        if not self._settings.show_tools or not self._post.adapter.limits.edit:
+        if not self._settings.show_tools or not self._post.adapter.limits.edit or started.name == "ask_user":
             return
         label = mask(label_of(started.name, started.arguments))[:_WIDTH].replace("`", "'")
         self._lines = [*self._lines, f"⚙ `{label}`"][-_LINES:]

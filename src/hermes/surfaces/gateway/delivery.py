@@ -38,7 +38,6 @@ log = logging.getLogger("hermes.gateway")
 _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply comes as one message
 _CLOSING = 0.1  # seconds between looks whether a turn that ended has left anything to do
 _SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
-_RECENT = 30.0  # seconds for which it is of interest which tool runs
 _VOID = frozenset((ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic))
 _NOTICES = {
     "interrupted": "⏹ Stopped.",
@@ -56,6 +55,7 @@ class Delivery:
         self._binding = binding
         self._seq = binding.seq
         self._wake = asyncio.Event()
+        self.caught_up = asyncio.Event()
         self._rows = True
         self._asides: list[tuple[str, int]] = []
         self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
@@ -96,6 +96,7 @@ class Delivery:
         while True:
             self._wake.clear()
             await self._catch_up()
+            self.caught_up.set()
             await self._stream()
             if self._is_quiet():
                 return
@@ -132,7 +133,7 @@ class Delivery:
                 await self._say(row, event)
             case ToolStarted():
                 self._office.tell("gateway.agent.step", self._binding, turn_id=row.turn, name=event.name)
-                if not self._limits.whole and row.ts > self._office.now() - _RECENT:
+                if not self._limits.whole and row.ts > self._office.since:
                     await self._activity.tool(event)
             case ApprovalRequested() | QuestionAsked():
                 await self._ask(row, event, around)
@@ -219,6 +220,9 @@ class Delivery:
                 if answer.by == "nobody" and isinstance(asked, ApprovalRequested):
                     await self._deliver(row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask.")
                 return
+        before = self._office.asked(row, asked.call_id)
+        if any(self._office.ledger.everywhere(row.session, seq) for seq, _ in before):
+            return  # it was asked before a crash, and its buttons are still good
         for key, chat, may_answer in self._office.audience(self._binding, asked):
             post = self._office.posts[chat.platform]
             out = asking(asked, buttons=post.adapter.limits.buttons, may_answer=may_answer)
@@ -227,12 +231,13 @@ class Delivery:
 
     async def _settle(self, row: Row, answered: ApprovalAnswered | QuestionAnswered) -> None:
         """Everybody who was asked sees the answer."""
-        found = self._office.find_asked(row, answered.call_id)
-        if found is None:
+        found = self._office.asked(row, answered.call_id)
+        if not found:
             return
-        seq, asked = found
-        for key, piece in self._office.ledger.everywhere(row.session, seq):
-            await self._office.settle(key, piece, settled(asked, answered))
+        asked = found[-1][1]
+        for seq, _ in found:
+            for key, piece in self._office.ledger.everywhere(row.session, seq):
+                await self._office.settle(key, piece, settled(asked, answered))
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"
             await self._deliver(row, f"⌛ Nobody answered in time, so `{name}` was denied.")

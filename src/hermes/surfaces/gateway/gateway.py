@@ -6,6 +6,7 @@ receives. Stop: receive nothing new, let turns end for a while, park the rest, s
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
@@ -23,13 +24,14 @@ from hermes.surfaces.gateway.reception import Reception
 from hermes.surfaces.gateway.registry import build_part, wanted
 from hermes.surfaces.gateway.rooms import Rooms
 from hermes.surfaces.gateway.status import HEARTBEAT, PartStatus, Status, write_status
-from hermes.surfaces.gateway.supervisor import Supervisor
+from hermes.surfaces.gateway.supervisor import Supervisor, end
 
 log = logging.getLogger("hermes.gateway")
 
 _BACKLOG = 30.0  # seconds that new messages wait for old replies
 _SETTLING = 30.0  # seconds for what a crash left
 _KEPT = 30 * 24 * 3600.0  # seconds that ids of messages are known
+_LOOK = 0.25  # seconds between looks whether the status has changed
 _UNATTENDED = frozenset(("webhook",))  # platforms on which nobody can be asked
 
 
@@ -41,9 +43,9 @@ class Gateway:
         self._secrets = secrets
         gateway = app.settings.gateway
         self._access = Access(gateway, app.store.people, app.clock)
-        self._staff = Staff(app, secrets, "gateway", self._place)
-        self._office = Office(app, self._staff, self._access)
-        self._reception = Reception(app, self._staff, self._access, self._office, Rooms(app, self._office))
+        self.staff = Staff(app, secrets, "gateway", self._place)
+        self._office = Office(app, self.staff, self._access)
+        self._reception = Reception(app, self.staff, self._access, self._office, Rooms(app, self._office))
         self._listener = Listener(gateway.host, gateway.port)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
@@ -70,7 +72,7 @@ class Gateway:
         self._secrets = secrets
         self._access.use(settings.gateway)
         self._office.settings = settings.gateway
-        await self._staff.renew(secrets)
+        await self.staff.renew(secrets)
         await self._listener.close()
         self._listener = Listener(settings.gateway.host, settings.gateway.port)
         await self._build()
@@ -85,10 +87,12 @@ class Gateway:
         try:
             async with asyncio.timeout(patience):
                 await self._reception.drained()
+                for service in self.staff.services():
+                    await service.park()
                 await self._quiet()
         except TimeoutError:
             log.warning("turns still run after %g seconds: they are stopped, and go on after the next start", patience)
-        await self._staff.close()
+        await self.staff.close()
         await self._office.close()
         for task in self._aside:
             task.cancel()
@@ -96,9 +100,14 @@ class Gateway:
         await self._close_parts()
         await self._listener.close()
 
+    @property
+    def posts(self) -> Mapping[str, Post]:
+        """The ways out, by platform."""
+        return self._office.posts
+
     async def _quiet(self) -> None:
         """Waits until no turn runs and nothing is being delivered."""
-        for service in self._staff.services():
+        for service in self.staff.services():
             await service.all_idle()
         await self._office.idle()
 
@@ -114,7 +123,7 @@ class Gateway:
     async def _build(self) -> None:
         """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
         settings = self._app.settings
-        house = House(self._app, self._secrets, self._staff, self._listener)
+        house = House(self._app, self._secrets, self.staff, self._listener)
         self._broken = []
         for name in wanted(settings, self._secrets, self._app.home):
             try:
@@ -153,10 +162,7 @@ class Gateway:
 
     async def _disconnect(self) -> None:
         """Receives nothing new; what was received is on disk."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(set(self._running.values()))
         self._running.clear()
         if self.status.state != "draining":
             await self._close_parts()
@@ -170,8 +176,8 @@ class Gateway:
         """What ran when the last gateway ended is closed, and what waited is answered."""
         sessions = [binding.session for binding in self._app.store.chats.busy()]
         for session in sessions:
-            await self._staff.service(session).resume(session)
-        waits = [self._staff.service(session).settled(session) for session in sessions]
+            await self.staff.service(session).resume(session)
+        waits = [self.staff.service(session).settled(session) for session in sessions]
         if waits:
             log.info("%d sessions were at work when the last gateway ended", len(waits))
             try:
@@ -182,11 +188,13 @@ class Gateway:
 
     async def _deliver_backlog(self, platform: str) -> None:
         """Old replies go out before new messages come in, as far as that does not take too long."""
-        tasks = self._office.catch_up(platform)
-        waiting = {task for task in tasks if not task.done()}
-        if waiting:
-            log.info("%s: %d chats have something to be delivered", platform, len(waiting))
-            await asyncio.wait(waiting, timeout=_BACKLOG)
+        try:
+            done = await asyncio.wait_for(self._office.catch_up(platform), _BACKLOG)
+        except TimeoutError:
+            log.warning("%s: not all that was left over is delivered yet; new messages are taken", platform)
+            return
+        if done:
+            log.info("%s: what was left over in %d chats is delivered", platform, done)
 
     async def _receive(self, inbound: Inbound) -> None:
         await self._reception.receive(inbound)
@@ -200,15 +208,23 @@ class Gateway:
         return Place(binding.model, attended)
 
     async def _beat(self) -> None:
-        """Writes the status down, so that others can see whether this lives."""
+        """Writes the status down when it has changed, and now and then to show that this lives."""
+        written: object = None
         while True:
-            status = self.status
-            status.heartbeat = self._app.clock.now()
-            status.parts = [*(one.status for one in self._supervisors.values()), *self._broken]
-            status.turns = sum(service.turns for service in self._staff.services())
-            status.url = self._listener.url
-            try:
-                await asyncio.to_thread(write_status, self._app.home, status)
-            except HermesError as error:
-                log.warning("the status can't be written: %s", error)
-            await asyncio.sleep(min(HEARTBEAT, 0.5 if status.state == "starting" else HEARTBEAT))
+            now = self._app.clock.now()
+            state = self._state()
+            if state != written or now - self.status.heartbeat >= HEARTBEAT:
+                self.status.heartbeat, written = now, state
+                try:
+                    await asyncio.to_thread(write_status, self._app.home, self.status)
+                except HermesError as error:
+                    log.warning("the status can't be written: %s", error)
+            await asyncio.sleep(_LOOK)
+
+    def _state(self) -> object:
+        """Brings the status up to date; what of it is worth being written at once."""
+        status = self.status
+        status.parts = [*(one.status for one in self._supervisors.values()), *self._broken]
+        status.turns = sum(service.turns for service in self.staff.services())
+        status.url = self._listener.url
+        return status.state, status.problem, [(one.name, one.state, one.error_at) for one in status.parts]

@@ -42,7 +42,7 @@ class Office:
         self.posts: dict[str, Post] = {}
         self.settings = app.settings.gateway
         self.time = self._loop.time
-        self.now = app.clock.now
+        self.since = app.clock.now()
 
     @property
     def ledger(self) -> Chats:
@@ -70,10 +70,14 @@ class Office:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def catch_up(self, platform: str) -> list["asyncio.Task[None]"]:
-        """Begins to deliver what was not delivered to a platform when it was last there."""
-        behind = [one for one in self.ledger.behind() if one.key.partition("/")[0] == platform]
-        return [task for one in behind if (task := self._begin(one.key)) is not None]
+    async def catch_up(self, platform: str) -> int:
+        """Delivers what was not delivered to a platform when it was last there; in how many chats."""
+        behind = [one.key for one in self.ledger.behind() if one.key.partition("/")[0] == platform]
+        for key in behind:
+            self._begin(key)
+        active = [self._active[key] for key in behind if key in self._active]
+        await asyncio.gather(*(delivery.caught_up.wait() for delivery in active))
+        return len(active)
 
     def bound(self, binding: Binding, was: str = "") -> None:
         """A chat has got another session."""
@@ -130,14 +134,14 @@ class Office:
         """Whether such a person may answer a request for approval."""
         return self._access.may_approve(role)
 
-    def find_asked(self, row: Row, call_id: str) -> tuple[int, ApprovalRequested | QuestionAsked] | None:
-        """The question that an answer belongs to, and its row."""
-        found = None
+    def asked(self, row: Row, call_id: str) -> list[tuple[int, ApprovalRequested | QuestionAsked]]:
+        """The question that a row is about, with the seq of its rows before: after a crash it is asked once more."""
+        found: list[tuple[int, ApprovalRequested | QuestionAsked]] = []
         for other in self.log.every_event(row.session):
             if other.seq >= row.seq:
                 break
             if other.type in _QUESTIONS and isinstance(asked := other.event, ApprovalRequested | QuestionAsked):
-                found = (other.seq, asked) if asked.call_id == call_id else found
+                found += [(other.seq, asked)] if asked.call_id == call_id else []
         return found
 
     async def settle(self, key: str, piece: Piece, text: str) -> None:
@@ -215,6 +219,7 @@ class Office:
         except Exception:
             log.exception("what happens in chat %s is not shown there", key)
         finally:
+            delivery.caught_up.set()
             if self._active.get(key) is delivery:
                 del self._active[key]
             if self._tasks.get(key) is asyncio.current_task():

@@ -191,7 +191,11 @@ class Reception:
         if press is None or found is None:
             await adapter.told(inbound, "This is over.")
             return
-        session, seq = found[1].session, found[1].seq
+        piece = found[1]
+        if not piece.message:  # a crash came before it was known to have arrived; now it is
+            piece = msgspec.structs.replace(piece, state="sent", message=inbound.message)
+            await asyncio.wrap_future(self._app.store.chats.sent(piece))
+        session, seq = piece.session, piece.seq
         rows = await asyncio.to_thread(self._app.store.log.events, session, after=seq - 1, limit=1)
         asked = rows[0].event if rows else None
         service = self._staff.service(session)

@@ -1,7 +1,6 @@
 """Keeps one part running: cuts a connect that hangs, tries again, and says how it is."""
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -16,7 +15,16 @@ log = logging.getLogger("hermes.gateway")
 
 _FIRST, _LONGEST = 1.0, 60.0  # seconds between attempts
 _HOPELESS = 300.0  # seconds between attempts with a token that was refused
+_AGAIN = 0.5  # seconds between two cancellations
 _CALM = 60.0  # seconds of being connected, after which the next failure counts as the first
+
+
+async def end(tasks: "set[asyncio.Task[None]]") -> None:
+    """Cancels tasks until they have ended: a library may let a cancellation go by when data comes at that moment."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=_AGAIN)
 
 
 class Supervisor:
@@ -100,9 +108,7 @@ class Supervisor:
             log.exception("%s failed", self.part.name)
             self._fail(f"{type(error).__name__}: {error}")
         finally:
-            work.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):  # it was reported, or is being cut
-                await asyncio.wait({work}, timeout=5.0)
+            await end({work})
         self._set("retrying")
         return 0.0
 

@@ -51,7 +51,8 @@ def test_it_is_cut_between_paragraphs_rather_than_inside_one() -> None:
 def test_a_code_block_goes_on_with_its_language() -> None:
     code = "\n".join(f"line {number}" for number in range(20))
     first, *others = split(f"before\n```python\n{code}\n```\nafter", 80)
-    assert first.startswith("before\n```python\n") and first.endswith("\n```")
+    assert first.startswith("before\n```python\n")
+    assert first.endswith("\n```")
     assert all(piece.startswith("```python\n") for piece in others[:-1])
     assert others[-1].endswith("```\nafter")
 

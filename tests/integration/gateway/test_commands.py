@@ -1,0 +1,113 @@
+"""Slash commands in a chat, and the same session in another process."""
+
+from pathlib import Path
+
+import msgspec
+from tests.integration.gateway.house import opened, until
+
+from hermes.app import build
+from hermes.app.agent import Agent
+from hermes.events.bus import Bus
+from hermes.settings import Home, Secrets, Settings
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served
+from hermes.testing.telegram_server import TelegramServer
+
+
+async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("one", "two") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("hi")
+            await telegram.sees("one")
+            first = house.session
+            telegram.say("/new")
+            await telegram.sees("A new session has begun.")
+            second = house.session
+            telegram.say("/status")
+            await telegram.sees(second)
+            telegram.say("again")
+            await telegram.sees("two")
+        assert first != second
+        assert [one["role"] for one in msgspec.json.decode(model.posts[1].body)["messages"]] == ["system", "user"]
+
+
+async def test_stop_ends_a_turn_that_hangs(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(Served(text="x", fault=Fault(hang="body"))) as model,
+        opened(tmp_path, model, telegram),
+    ):
+        telegram.say("hi")
+        await model.hanging.wait()
+        telegram.say("/stop")
+        await telegram.sees("Stopped.")
+
+
+async def test_retry_undo_and_usage(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("first", "second") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("hi")
+            await telegram.sees("first")
+            await until(lambda: house.app.store.leases.holder(house.session) is None)
+            telegram.say("/retry")
+            await telegram.sees("second")
+            telegram.say("/usage")
+            await telegram.sees("2 model calls")
+            await until(lambda: house.app.store.leases.holder(house.session) is None)
+            telegram.say("/undo")
+            await telegram.sees("Taken back: hi")
+        assert telegram.texts().count("first") == 1
+
+
+async def test_an_unknown_command_is_no_message(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer() as model, opened(tmp_path, model, telegram):
+        telegram.say("/nonsense at all")
+        await telegram.sees("There is no command /nonsense")
+
+
+async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_there(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("from the chat", "from the terminal") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        telegram.say("hi")
+        await telegram.sees("from the chat")
+        await until(lambda: house.app.store.leases.holder(house.session) is None)
+        secrets = Secrets({"OPENAI_API_KEY": "sk-test-0000000000000000", "OPENAI_BASE_URL": model.url}, {})
+        with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+            terminal = Agent(app, secrets)
+            await terminal.service.submit(house.session, "and from here?")
+            await terminal.service.idle(house.session)
+            await terminal.close()
+        await telegram.sees("from the terminal")
+        assert telegram.texts() == ["from the chat", "💻\nand from here?", "from the terminal"]
+
+
+async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
+    seen: list[str] = []
+    async with TelegramServer() as telegram, ModelServer("hello") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            house.app.bus.subscribe("gateway.**", lambda event: seen.append(event["type"]))
+            telegram.say("hi")
+            await telegram.sees("hello")
+            telegram.say("/status")
+            await telegram.sees("Session:")
+            await until(lambda: "gateway.command.status" in seen)
+        assert seen == ["gateway.session.start", "gateway.agent.start", "gateway.agent.end", "gateway.command.status"]
+
+
+async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("one", "two") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("hi")
+            await telegram.sees("one")
+            first = house.session
+            telegram.say("/new")
+            await telegram.sees("A new session")
+            telegram.say(f"/resume {first}")
+            await telegram.sees("This chat goes on with")
+            telegram.say("still there?")
+            await telegram.sees("two")
+        assert b'"one"' in model.posts[1].body or b"one" in model.posts[1].body
+        assert msgspec.json.decode(model.posts[1].body)["messages"][-1]["content"] == "still there?"

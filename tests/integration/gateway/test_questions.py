@@ -1,0 +1,141 @@
+"""Approvals in a chat: buttons, who may press them, the first answer counts everywhere, silence is loud."""
+
+from pathlib import Path
+
+import msgspec
+from tests.integration.gateway.house import House, opened
+
+from hermes.app import build
+from hermes.app.agent import Agent
+from hermes.events.bus import Bus
+from hermes.schema.events import ApprovalAnswered
+from hermes.settings import Home, Secrets, Settings
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
+from hermes.testing.telegram_server import TelegramServer
+
+
+def asks(folder: Path) -> Served:
+    """A call that needs a person's word: a file outside the session's folder."""
+    arguments = {"path": str(folder / "elsewhere.txt"), "content": "written"}
+    return Served(calls=(ServedCall(name="write_file", arguments=msgspec.json.encode(arguments).decode()),))
+
+
+def answers(house: House) -> list[ApprovalAnswered]:
+    rows = house.app.store.log.every_event(house.session)
+    return [row.event for row in rows if isinstance(row.event, ApprovalAnswered)]
+
+
+async def test_a_button_allows_a_call_and_the_message_says_who_did(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "written down") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            assert not (tmp_path / "elsewhere.txt").exists()
+            telegram.press(question, "Allow")
+            await telegram.sees("written down")
+            await telegram.until(lambda server: "Allowed · telegram (Person1)" in question.text and server.notes)
+            assert question.buttons == []
+            assert telegram.notes == ["Done."]
+            assert [(one.answer, one.by) for one in answers(house)] == [("once", "telegram (Person1)")]
+        assert (tmp_path / "elsewhere.txt").read_text() == "written"
+
+
+async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "as you wish") as model:
+        async with opened(tmp_path, model, telegram):
+            telegram.say("write it")
+            telegram.press(await telegram.sees("Approval needed"), "Deny")
+            await telegram.sees("as you wish")
+        assert not (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hi owner", asks(tmp_path), "done for two") as model,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)) as house,
+    ):
+        telegram.say("hello")
+        await telegram.sees("hi owner")
+        telegram.say("write it", sender=2)
+        theirs = await telegram.sees("An owner was asked.", chat=2)
+        question = await telegram.sees("Approval needed", chat=1)
+        assert theirs.buttons == []
+        telegram.press(question, "Allow", sender=2)  # a press can be made up
+        await telegram.until(lambda server: server.notes == ["Only an owner can answer this."])
+        assert not (tmp_path / "elsewhere.txt").exists()
+        telegram.press(question, "Allow", sender=1)
+        await telegram.sees("done for two", chat=2)
+        await telegram.until(lambda _: "Allowed" in theirs.text and "Allowed" in question.text)
+        assert house.gateway.posts["telegram"].counters.strangers == 0
+
+
+async def test_the_first_answer_counts_between_telegram_and_another_process(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:  # as a terminal or dashboard does
+                elsewhere = Agent(app, Secrets({}, {}))
+                (asked,) = await elsewhere.service.pending(house.session)
+                assert await elsewhere.service.answer(house.session, asked.call_id, "deny", by="dashboard")
+            await telegram.sees("denied then")
+            await telegram.until(lambda _: "Denied · dashboard" in question.text and not question.buttons)
+            telegram.press(
+                msgspec.structs.replace(question, buttons=[[{"text": "Allow", "callback_data": "ask:1:once"}]]), "Allow"
+            )
+            await telegram.until(lambda server: bool(server.notes))
+            assert "Done." not in telegram.notes
+            assert [one.answer for one in answers(house)] == ["deny"]
+        assert not (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_a_request_that_nobody_answers_expires_loudly(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "too late") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        house.gateway.staff.agent().desk.patience = 0.3
+        telegram.say("write it")
+        await telegram.sees("Nobody answered in time")
+        await telegram.sees("Expired: denied")
+        await telegram.sees("too late")
+        assert [one.by for one in answers(house)] == ["expired"]
+
+
+async def test_where_there_is_no_owner_a_request_is_denied_at_once(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "not allowed") as model:
+        async with opened(tmp_path, model, telegram, owners=(), allow=("telegram:2",)):
+            telegram.say("write it", sender=2)
+            await telegram.sees("there is nobody to ask", chat=2)
+            await telegram.sees("not allowed", chat=2)
+        assert not (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(tmp_path: Path) -> None:
+    def question(text: str, *options: str) -> Served:
+        arguments = msgspec.json.encode({"question": text, "options": list(options)}).decode()
+        return Served(calls=(ServedCall(name="ask_user", arguments=arguments),))
+
+    script = (question("Which colour?", "red", "blue"), question("Why?"), "I see")
+    async with TelegramServer() as telegram, ModelServer(*script) as model:
+        async with opened(tmp_path, model, telegram):
+            telegram.say("paint it")
+            telegram.press(await telegram.sees("Which colour?"), "blue")
+            await telegram.sees("Why?")
+            telegram.say("because")
+            await telegram.sees("I see")
+        assert b"blue" in model.posts[1].body
+        assert b"because" in model.posts[2].body
+
+
+async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "written down") as model:
+        async with opened(tmp_path, model, telegram):
+            telegram.say("write it")
+            await telegram.sees("Approval needed")
+            telegram.say("/approve")
+            await telegram.sees("written down")
+        assert (tmp_path / "elsewhere.txt").exists()
