@@ -35,6 +35,9 @@ CHEAP = CustomModel(window=100_000, input_price=0.1, output_price=0.2)
 SEEING = CustomModel(window=100_000, input_price=1.0, output_price=2.0, images=True)
 
 
+WORD = "xantippe-im-hafen"
+
+
 def asked(request: Recorded) -> str:
     return str(msgspec.json.decode(request.body)["model"])
 
@@ -47,7 +50,7 @@ async def at_work(
     chosen = msgspec.structs.replace(settings.model, provider="mine", default="dear", max_attempts=1)
     settings = msgspec.structs.replace(settings, model=chosen, custom_providers={"mine": mine})
     with build(settings, Home(root / "home"), bus=Bus()) as app:
-        agent = Agent(app, Secrets({}, {}))
+        agent = Agent(app, Secrets({}, {"BOAT_PASSWORD": WORD}))
         session = app.begin(SessionCreated(surface="test", cwd=str(root))).session
         try:
             yield agent, app, session
@@ -118,6 +121,16 @@ async def test_when_the_own_model_fails_the_main_one_writes_it_and_that_is_said(
             assert re.search(why, called.failure)
             assert caplog.text.count("the model for summary (mine:cheap) failed") == 1
         assert [asked(request) for request in server.posts][2:] == ["cheap", "dear", "dear", "dear"]
+
+
+async def test_a_secret_of_the_users_is_neither_read_nor_written_by_the_model_on_the_side(tmp_path: Path) -> None:
+    async with (
+        ModelServer("ja", "gut", f"{GERMAN}\n{WORD}") as server,
+        at_work(server, tmp_path, SHORT, dear=DEAR, cheap=CHEAP) as (agent, _, session),
+    ):
+        await talk(agent, session, f"Das Passwort ist {WORD}, bitte.", WORDS[1])
+        assert (await agent.compress(session)).summary == f"{GERMAN}\n********"
+        assert WORD.encode() not in server.posts[-1].body
 
 
 async def test_when_both_fail_nothing_is_removed_and_it_can_be_forced_at_once(tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ def question(turn: int) -> str:
 
 
 class Person:
-    """Says the next thing while the model still answers, so that one runner goes through all turns."""
+    """Says the next thing while the model still answers, or while room is made: one runner goes through all turns."""
 
     def __init__(self) -> None:
         self.said = 1
+        self.was_early = False
         self.service: SessionService | None = None
         self.session = ""
 
@@ -69,7 +70,9 @@ class Answering:
         self.largest = max(self.largest, letters)
         usage = Usage(input_tokens=letters // 3, output_tokens=5, cost_usd=0.0)
         last = request.messages[-1]
-        await self._person.go_on()
+        if not self._person.was_early:
+            await self._person.go_on()
+        self._person.was_early = False
         if isinstance(last, ToolFinished):
             self.found = last.text
             reply = Reply(text="She is called Xantippe." if "Xantippe" in last.text else "I don't know.", usage=usage)
@@ -83,13 +86,16 @@ class Answering:
 
 
 class Notes:
-    """Writes summaries: which one it is, and that it read the one before."""
+    """Writes summaries, each of which brings the one before up to date; the person speaks meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, person: Person) -> None:
+        self._person = person
         self.written = 0
 
     async def summarise(self, session: str, messages: object, cut: Cut) -> SessionCompacted:
         self.written += 1
+        self._person.was_early = True
+        await self._person.go_on()
         model = ScriptedModel(
             Reply(text=f"## Goal\nBoats, with wood and sails; these are notes number {self.written}.")
         )
@@ -110,8 +116,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
 async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_find_the_first(
     home: Path, tmp_path: Path
 ) -> None:
-    person, notes = Person(), Notes()
-    model = Answering(person)
+    person = Person()
+    notes, model = Notes(person), Answering(person)
     with build(Settings(), Home(home), bus=Bus()) as app:
         room = Room(notes.summarise, Limits(WINDOW, 0.8, 0, 20), FakeClock())
         search = Memory(StoreRecall(lambda: app.store)).session_search

@@ -27,6 +27,7 @@ from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 from hermes.settings import Secrets
+from hermes.settings.secrets import is_address_variable, mask
 
 log = logging.getLogger("hermes.app")
 
@@ -39,6 +40,7 @@ _NEEDS: dict[Task, Need] = {
     "vision": Need(images=True),
     "search": Need(window=60_000),
 }
+_SHORTEST_SECRET = 8  # characters; shorter ones are in any text
 _REST = 600.0  # seconds that a model which failed is not asked again
 
 
@@ -172,6 +174,14 @@ class Auxiliary:
         called = AuxiliaryCalled(task=task, provider=message.provider, model=message.model, usage=message.usage)
         await self.note(session, called)
         return message
+
+    def redact(self, text: str) -> str:
+        """The text without the user's secrets, and without what has the shape of a key."""
+        names = [name for name in self._secrets if not is_address_variable(name)]
+        values = {value for name in names if len(value := self._secrets.get(name) or "") >= _SHORTEST_SECRET}
+        for value in sorted(values, key=len, reverse=True):
+            text = text.replace(value, "********")
+        return mask(text)
 
     async def note(self, session: str, *events: Event) -> None:
         """Puts events into the session's log."""

@@ -21,7 +21,14 @@ async def summarise(auxiliary: Auxiliary, session: str, messages: Sequence[Messa
     helper = await auxiliary.helper("summary", session)
     while True:
         try:
-            return await compact(helper, messages, cut, window=helper.window, strict=helper.has_substitute)
+            return await compact(
+                helper,
+                messages,
+                cut,
+                window=helper.window,
+                strict=helper.has_substitute,
+                redact=auxiliary.redact,
+            )
         except NotCompacted as error:
             if not error.unusable or not await helper.give_up(error.message, error.usage):
                 raise

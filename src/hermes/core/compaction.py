@@ -3,7 +3,7 @@
 The log keeps everything. What the model sees is the messages up to `head`, the summary, and the last `tail` messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -75,12 +75,19 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
 
 
 async def compact(
-    model: Model, messages: Sequence[Message], cut: Cut, *, window: int = 200_000, strict: bool = True
+    model: Model,
+    messages: Sequence[Message],
+    cut: Cut,
+    *,
+    window: int = 200_000,
+    strict: bool = True,
+    redact: Callable[[str], str] = mask,
 ) -> SessionCompacted:
     """The row that makes room. Raises NotCompacted when no usable summary came; one in another language than the user's
     is not, where somebody else can write it (`strict`).
 
     `window` is the summarising model's: what does not fit at once is read in pieces that bring the notes up to date.
+    `redact` takes secrets out of what is read and what is written.
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
@@ -89,18 +96,17 @@ async def compact(
     room = window - 2 * output - _ASKING  # the notes from before are at most as long as a reply
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
-    for piece in _pieces(mask(_transcript(middle)), max(room, 1_000)):
+    for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
         told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
-        request = ModelRequest(
-            system=(_ASK,), messages=(UserMessage(text=told + _sample(words)),), max_output_tokens=output
-        )
+        told += f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE]!r})" if words else ""
+        request = ModelRequest(system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output)
         try:
             last = await answer(model, request)
         except ModelError as error:
             said = f"the conversation was not compressed: {error.message}"
             raise NotCompacted(said, hint=_HINT, usage=usage) from error
         usage = add(usage, last.usage) if usage and last.usage else last.usage or usage
-        notes = mask(last.text.strip())
+        notes = redact(last.text.strip())
         if fault := _fault(last, notes, language):
             raise NotCompacted(f"the summary was not usable: {fault}.", hint=_HINT, unusable=True, usage=usage)
     before = sum(map(message_tokens, messages))
@@ -145,11 +151,6 @@ def _pieces(text: str, room: int) -> list[str]:
     if len(pieces) > _MOST_PIECES:
         raise NotCompacted("the conversation is too long for the model that writes summaries.", hint=_HINT)
     return pieces
-
-
-def _sample(words: Sequence[str]) -> str:
-    """Shows the user's language at the end, behind what may be pages of output in another."""
-    return f"\n\n(The user writes like this: {mask(words[-1])[:_SAMPLE]!r})" if words else ""
 
 
 def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Message]:
