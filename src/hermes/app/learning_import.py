@@ -232,7 +232,8 @@ class Importer:
                 done.problems.append(Left(name, error.message))
 
     def _bring_sessions(self, made: ImportPlan, done: Done, said: Callable[[str], None]) -> None:
-        for conversation in read(made.kind, made.sessions, done.problems):
+        unread: list[Left] = []
+        for conversation in read(made.kind, made.sessions, unread):
             if self._has(conversation.name):
                 continue
             try:
@@ -242,6 +243,7 @@ class Importer:
                 done.problems.append(Left(f"session {conversation.id}", error.message))
             if done.sessions % 50 == 0:
                 said(f"{done.sessions:,} of {made.new_sessions:,} sessions")
+        done.problems += [entry for entry in unread if entry not in made.left]  # the rest was in the report
 
     def _has(self, session: str) -> bool:
         if not self._app.has_log:

@@ -68,7 +68,7 @@ class Library:
             return skills[name]
         near = difflib.get_close_matches(name, list(skills), 1)
         raise LearningError(
-            f"There is no skill {name!r}.", hint=f"Did you mean {near[0]}?" if near else "See all with skills_list."
+            f"There is no skill {name!r}.", hint=f"Did you mean {near[0]}?" if near else "See the list of skills."
         )
 
     def index(self) -> str:

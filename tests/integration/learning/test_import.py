@@ -268,6 +268,7 @@ def test_conversations_of_claude_code_come_over(app: App, tmp_path: Path) -> Non
     made, done = run(app, tmp_path / "claude")
     assert (made.kind, made.new_sessions, done.sessions) == ("claude-code", 1, 1)
     assert [entry.what.partition(" of ")[0] for entry in made.left] == ["2 lines"]
+    assert done.problems == []
     info = app.store.sessions.find("s-1")
     assert (info.title, info.cwd) == ("Fixing the build", "/work")
     first, reply, result, last = read_history(app.store, "s-1").messages
