@@ -94,7 +94,18 @@ async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
             telegram.say("/status")
             await telegram.sees("Session:")
             await until(lambda: "gateway.command.status" in seen)
-        assert seen == ["gateway.session.start", "gateway.agent.start", "gateway.agent.end", "gateway.command.status"]
+            telegram.say("/new")
+            await telegram.sees("A new session")
+            await until(lambda: seen.count("gateway.session.start") == 2)
+        assert [kind.removeprefix("gateway.") for kind in seen if not kind.endswith("end")] == [
+            "session.start",
+            "agent.start",
+            "agent.step",
+            "command.status",
+            "command.new",
+            "session.start",
+            "session.reset",
+        ]
 
 
 async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> None:

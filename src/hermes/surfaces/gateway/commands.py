@@ -68,7 +68,7 @@ class Commands:
             return await self._skill(asking, name, words)
         if command.only == "owner" and asking.role != "owner":
             return f"Only an owner can use /{name}."
-        self._office.tell(f"gateway.command.{name}", asking.binding, person=asking.inbound.person.id)
+        self._office.tell(f"gateway.command.{name}", asking.binding)
         return await command.run(self, asking, words)
 
     async def help(self, asking: Asking, _: str) -> str:

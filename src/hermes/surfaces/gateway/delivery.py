@@ -128,11 +128,9 @@ class Delivery:
                 self._working = True
                 self._said = ""
                 self._activity.begin()
-                self._office.tell("gateway.agent.start", self._binding, turn_id=row.turn)
             case AssistantMessage():
                 await self._say(row, event)
             case ToolStarted():
-                self._office.tell("gateway.agent.step", self._binding, turn_id=row.turn, name=event.name)
                 if not self._limits.whole and row.ts > self._office.since:
                     await self._activity.tool(event)
             case ApprovalRequested() | QuestionAsked():
@@ -169,7 +167,6 @@ class Delivery:
         if text:
             await self._deliver(row, text, adopt=True)
         self._said = ""
-        self._office.tell("gateway.agent.end", self._binding, turn_id=row.turn, reason=ended.reason)
         await self._post.adapter.finished(self.chat)
 
     async def _deliver(self, row: Row, text: str, *, adopt: bool = False) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from hermes import __version__
 from hermes.app import App
 from hermes.app.following import LogFollower
+from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Place, Staff
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets, Settings
@@ -51,19 +52,26 @@ class Gateway:
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
         self._aside: list[asyncio.Task[None]] = []
+        self._stopping = asyncio.Event()
         self.status = Status(this_process(), app.clock.now(), app.clock.now(), __version__)
 
     async def start(self) -> None:
         """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
         loop = asyncio.get_running_loop()
+        self._app.go_live(self._secrets, "gateway")
         await self._build()
         self._office.start()
-        self._aside = [loop.create_task(LogFollower(self._app).run()), loop.create_task(self._beat())]
+        jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
+        self._aside = [
+            loop.create_task(LogFollower(self._app).run()),
+            loop.create_task(self._beat()),
+            loop.create_task(jobs.run(self._stopping)),
+        ]
         await self._settle()
         self._reception.replay()
         self._connect()
         self.status.state = "running"
-        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors), "session_id": ""})
+        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors)})
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
         """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
@@ -82,6 +90,7 @@ class Gateway:
     async def stop(self) -> None:
         """Drains and ends."""
         self.status.state = "draining"
+        self._stopping.set()
         await self._disconnect()
         patience = self._app.settings.gateway.drain_timeout
         try:

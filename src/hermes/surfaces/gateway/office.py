@@ -16,8 +16,9 @@ from hermes.store.log import SessionLog
 from hermes.store.row import Row
 from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.delivery import Delivery
-from hermes.surfaces.gateway.port import Chat, Outbound, Person
+from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound, Person
 from hermes.surfaces.gateway.post import Post
+from hermes.surfaces.gateway.split import split
 
 log = logging.getLogger("hermes.gateway")
 
@@ -117,9 +118,21 @@ class Office:
         self._active.pop(binding.key, None)
 
     def tell(self, topic: str, binding: Binding, **more: str) -> None:
-        """Publishes what the gateway does."""
-        platform = binding.key.partition("/")[0]
-        self._app.bus.publish(topic, {"platform": platform, "session_id": binding.session, **more})
+        """Publishes what the gateway does. Hooks are told of it, and of what happens in sessions, by `app`."""
+        about = {"platform": binding.key.partition("/")[0], "user": binding.person, "session_id": binding.session}
+        self._app.bus.publish(topic, about | more)
+
+    async def take(self, target: str, text: str) -> None:
+        """Brings a text to a chat, named as `telegram:123` or `telegram:123/thread`. Raises when it can't be."""
+        platform, _, place = target.partition(":")
+        post = self.posts.get(platform)
+        if post is None:
+            raise AdapterError(f"{platform} does not run here.", hint="See: hermes gateway status")
+        name, _, thread = place.partition("/")
+        limits = post.adapter.limits
+        for part in split(text, limits.text, limits.size):
+            if not await post.tell(Chat(platform, name, thread=thread), Outbound(text=part)):
+                raise AdapterError(f"{platform} does not take it for {place}.")
 
     def audience(self, binding: Binding, asked: ApprovalRequested | QuestionAsked) -> list[tuple[str, Chat, bool]]:
         """Where a question is put, and whether it can be answered there."""

@@ -43,7 +43,6 @@ class Rooms:
         binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, model=model))
         if before is not None:
             self._office.tell("gateway.session.reset", before, new_session_id=row.session)
-        self._office.tell("gateway.session.start", binding)
         return binding
 
     async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
