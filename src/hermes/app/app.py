@@ -65,7 +65,8 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
-        self.outside: Outside | None = None
+        self._outside: list[Outside] = []  # one at most, and the same one under other settings
+        self._going_live = threading.Lock()
         self._told = Told()
         self._sent = Told()  # apart, because what a process sends is not believed to be in the log
 
@@ -77,6 +78,11 @@ class App:
 
             self._bus = default_bus()
         return self._bus
+
+    @property
+    def outside(self) -> "Outside | None":
+        """What leads out of this process, once it is live."""
+        return self._outside[0] if self._outside else None
 
     @property
     def has_log(self) -> bool:
@@ -137,11 +143,12 @@ class App:
 
     def go_live(self, secrets: Secrets, surface: str = "terminal") -> None:
         """Lets the outside see what this process does, from now until it is closed. The first surface names it."""
-        if self.outside is None:
-            from hermes.app.outside import Outside
+        with self._going_live:
+            if not self._outside:
+                from hermes.app.outside import Outside
 
-            self.outside = Outside(self, secrets, surface)
-            self.outside.open()
+                self._outside.append(Outside(self, secrets, surface))
+                self._outside[0].open()
 
     def snapshot(self, session: str) -> None:
         """Writes the session's JSON copy, if the user wants one. To be called after each turn.

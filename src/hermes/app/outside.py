@@ -15,6 +15,7 @@ from hermes.settings.load import event_target
 
 if TYPE_CHECKING:
     from hermes.app.app import App
+    from hermes.app.hooks import HookEvents
     from hermes.bridge.bridge import Bridge
 
 log = logging.getLogger("hermes.app")
@@ -34,10 +35,11 @@ class Outside:
         self._since = app.clock.now()
         self.surface = surface
         self.bridge: Bridge | None = None
+        self._hooks: HookEvents | None = None
 
     def open(self) -> None:
         """Begins whatever is configured, or found in the home."""
-        for begin in (self._open_window, self.start_bridge):
+        for begin in (self._open_window, self.start_bridge, self._start_hooks):
             try:
                 begin()
             except (OSError, HermesError) as error:
@@ -47,6 +49,8 @@ class Outside:
         """Ends everything. Hooks and webhooks get a moment to be done."""
         with self._lock:
             self._closed = True
+        if self._hooks is not None:
+            self._hooks.close()
         if self.bridge is not None:
             self.bridge.stop()
         if self._window is not None:
@@ -91,6 +95,7 @@ class Outside:
             "surface": self.surface,
             "since": self._since,
             "bus": stats,
+            "hooks": msgspec.to_builtins(self._hooks.stats()) if self._hooks is not None else [],
             "bridge": msgspec.to_builtins(self.bridge.stats()) if self.bridge is not None else None,
         }
 
@@ -98,6 +103,13 @@ class Outside:
         folder = self._app.home.root / "run"
         self._app.home.ensure(folder)
         self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came)
+
+    def _start_hooks(self) -> None:
+        if self.surface != GATEWAY and not self._app.home.hooks.is_dir():
+            return
+        from hermes.app.hooks import HookEvents
+
+        self._hooks = HookEvents(self._app)
 
     def _dashboard_came(self) -> None:
         if self.bridge is None:

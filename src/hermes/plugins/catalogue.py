@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import time
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -11,7 +10,8 @@ import msgspec
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
-from hermes.settings import Home, atomic
+from hermes.plugins.pins import Pin, Pins
+from hermes.settings import Home
 
 State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
 
@@ -32,27 +32,17 @@ class Plugin(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class _Pin(msgspec.Struct):
-    hash: str
-    since: float
-
-
-class _Pins(msgspec.Struct):
-    enabled: dict[str, _Pin] = {}
-
-
 class Catalogue:
     """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
     `hermes.plugins`). What the user put into the home goes first."""
 
     def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
-        self._home = home
         self._places = (home.plugins, bundled)
-        self._file = home.root / "plugins.json"
+        self._pins = Pins(home, "plugins.json", "plugins")
 
     def every(self) -> list[Plugin]:
         """All plugins, by name. Looking runs nothing of them."""
-        pins = self._pins().enabled
+        pins = self._pins.every()
         found: dict[str, Plugin] = {}
         folders = [folder for place in self._places if place.is_dir() for folder in sorted(place.iterdir())]
         for folder in (*folders, *_of_packages()):
@@ -75,33 +65,12 @@ class Catalogue:
             raise HermesError(f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED)
         if expected not in {"", plugin.hash}:
             raise HermesError(f"The plugin {name} has changed in the meantime.", hint=f"{_UNCHANGED} Look at it again.")
-        self._change(name, _Pin(plugin.hash, time.time()))
+        self._pins.set(name, plugin.hash)
         return self.find(name)
 
     def disable(self, name: str) -> bool:
         """Keeps a plugin from running; False when it was not enabled."""
-        return self._change(name, None)
-
-    def _pins(self) -> _Pins:
-        try:
-            return msgspec.json.decode(self._file.read_bytes(), type=_Pins)
-        except FileNotFoundError:
-            return _Pins()
-        except (OSError, msgspec.MsgspecError) as error:
-            raise HermesError(
-                f"The list of enabled plugins can't be read: {self._file} ({error}).",
-                hint="Remove the file; then every plugin is off, and can be enabled again.",
-            ) from error
-
-    def _change(self, name: str, pin: _Pin | None) -> bool:
-        self._home.ensure()
-        with atomic.locked(self._file) as target:
-            pins = self._pins()
-            had = pins.enabled.pop(name, None)
-            if pin is not None:
-                pins.enabled[name] = pin
-            atomic.replace(target, msgspec.json.encode(pins).decode(), mode=0o600)
-        return had is not None
+        return self._pins.remove(name)
 
 
 def _of_packages() -> list[Path]:
@@ -117,7 +86,7 @@ def _of_packages() -> list[Path]:
     return found
 
 
-def _look(folder: Path, pins: dict[str, _Pin]) -> Plugin:
+def _look(folder: Path, pins: dict[str, Pin]) -> Plugin:
     if not re.fullmatch(NAME, folder.name):
         return Plugin(folder.name, folder, "broken", problem="its name has more than small letters, digits, - and _")
     try:

@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.schema import events
 from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.gateway import GATEWAY_EVENTS
 from hermes.schema.learning import LEARNING_EVENTS
 from hermes.schema.messages import MESSAGES
 from hermes.schema.schedules import SCHEDULE_EVENTS
@@ -47,7 +48,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.Gap,
 )
 
-_ALL = (*MESSAGES, *_OTHERS, *LEARNING_EVENTS, *TUI_EVENTS, *SCHEDULE_EVENTS)
+_ALL = (*MESSAGES, *_OTHERS, *LEARNING_EVENTS, *TUI_EVENTS, *GATEWAY_EVENTS, *SCHEDULE_EVENTS)
 CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in _ALL})
 
 _HEAD = f"""\

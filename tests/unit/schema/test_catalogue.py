@@ -3,15 +3,21 @@
 import msgspec
 import pytest
 
-from hermes.schema import events, learning, messages, tui
+from hermes.schema import events, gateway, learning, messages, schedules, tui
 from hermes.schema.catalogue import CATALOGUE, render_markdown
 from hermes.schema.event import ENVELOPE_FIELDS, Event
 
 
 def defined() -> list[type[Event]]:
     """Every event class of the schema, found where they are defined."""
-    members = [value for module in (events, messages, learning, tui) for value in vars(module).values()]
-    return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Event) and cls is not Event]
+    members = [
+        value for module in (events, messages, learning, tui, gateway, schedules) for value in vars(module).values()
+    ]
+    return [
+        cls
+        for cls in members
+        if isinstance(cls, type) and issubclass(cls, Event) and cls.__name__[0] != "_" and cls is not Event
+    ]
 
 
 def test_every_event_class_is_listed_under_a_topic_of_its_own() -> None:

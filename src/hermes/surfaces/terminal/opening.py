@@ -74,7 +74,8 @@ def find_place(app: App, question: Question) -> Place:
 
 
 def begin(app: App, place: Place, surface: str) -> str:
-    """The id of the session: that of before, or a new one."""
+    """The id of the session: that of before, or a new one. From here on others can see what happens."""
+    app.go_live(load_secrets(home=app.home))
     if place.before is not None:
         return place.before.id
     return app.begin(SessionCreated(surface=surface, cwd=str(place.cwd))).session

@@ -1,0 +1,155 @@
+"""What hooks are told of: made from the events of the sessions that this process runs, and published as `gateway.*`.
+
+Whoever publishes such an event here tells the hooks too; so the gateway does with its commands.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.errors import HermesError, SessionNotFound
+from hermes.events.origin import is_foreign
+from hermes.plugins.hook_runner import HookRunner, HookStats
+from hermes.plugins.hooks import Hooks
+
+if TYPE_CHECKING:
+    from hermes.app.app import App
+
+log = logging.getLogger("hermes.hooks")
+
+_REMEMBERED = 10_000  # sessions
+_PREFIX = "gateway."
+
+
+class _Session(msgspec.Struct):
+    """What is known of a session that this process works in."""
+
+    platform: str
+    user: str
+    message: str = ""
+    response: str = ""
+    iteration: int = 0
+
+
+class HookEvents:
+    """Begins with the process and ends with it."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+        self._began = app.clock.now()
+        self._sessions: dict[str, _Session] = {}
+        self._runner = HookRunner(_trusted(app))
+        pairs: list[tuple[str, Callable[[Mapping[str, Any]], None]]] = [
+            ("session.created", self._created),
+            ("agent.message.user", self._heard),
+            ("agent.turn.started", self._started),
+            ("agent.message.assistant", self._replied),
+            ("agent.turn.ended", self._ended),
+            ("gateway.**", self._fire),
+        ]
+        self._handles = [app.bus.subscribe(topic, _local(callback)) for topic, callback in pairs]
+
+    def stats(self) -> list[HookStats]:
+        return self._runner.stats()
+
+    def close(self) -> None:
+        """Says that the sessions are over here, and waits a while for the hooks."""
+        for session in list(self._sessions):
+            self._tell("session.end", session)
+        for handle in self._handles:
+            self._app.bus.unsubscribe(handle)
+        self._runner.close()
+
+    def _created(self, event: Mapping[str, Any]) -> None:
+        known = _Session(str(event.get("surface", "")), str(event.get("person", "")))
+        self._remember(event["session_id"], known)
+        self._tell("session.start", event["session_id"], resumed=False)
+
+    def _heard(self, event: Mapping[str, Any]) -> None:
+        self._known(event["session_id"]).message = event["text"]
+
+    def _started(self, event: Mapping[str, Any]) -> None:
+        known = self._known(event["session_id"])
+        known.response, known.iteration = "", 0
+        self._tell("agent.start", event["session_id"], event["turn_id"], message=known.message)
+
+    def _replied(self, event: Mapping[str, Any]) -> None:
+        known = self._known(event["session_id"])
+        known.iteration += 1
+        known.response = event.get("text") or known.response
+        names = [call["name"] for call in event.get("tool_calls", ())]
+        session, turn = event["session_id"], event["turn_id"]
+        self._tell("agent.step", session, turn, iteration=known.iteration, tool_names=names)
+
+    def _ended(self, event: Mapping[str, Any]) -> None:
+        known = self._known(event["session_id"])
+        said = {"message": known.message, "response": known.response}
+        known.message = known.response = ""
+        self._tell("agent.end", event["session_id"], event["turn_id"], reason=event["reason"], **said)
+
+    def _fire(self, event: Mapping[str, Any]) -> None:
+        topic = event["type"]
+        if topic in {"gateway.session.end", "gateway.session.reset"}:
+            self._sessions.pop(str(event.get("session_id")), None)
+        kind = "gateway:startup" if topic == "gateway.startup" else topic.removeprefix(_PREFIX).replace(".", ":", 1)
+        self._runner.fire(kind, _plain(event))
+
+    def _tell(self, kind: str, session: str, turn: str = "", **more: Any) -> None:
+        known = self._known(session)
+        about = {"platform": known.platform, "user": known.user, "session_id": session}
+        self._app.bus.publish(_PREFIX + kind, about | ({"turn_id": turn} if turn else {}) | more)
+
+    def _known(self, session: str) -> _Session:
+        known = self._sessions.get(session)
+        if known is not None:
+            return known
+        resumed = True
+        try:
+            info = self._app.store.sessions.find(session)
+            known, resumed = _Session(info.surface, getattr(info, "person", "")), info.created < self._began
+        except SessionNotFound:
+            known = _Session("", "")
+        self._remember(session, known)
+        self._tell("session.start", session, resumed=resumed)
+        return known
+
+    def _remember(self, session: str, known: _Session) -> None:
+        self._sessions[session] = known
+        if len(self._sessions) > _REMEMBERED:
+            del self._sessions[next(iter(self._sessions))]
+
+
+def _trusted(app: "App") -> list[Any]:
+    """The hooks of the home; those that are not trusted are named in the log."""
+    try:
+        found = Hooks(app.home).every()
+    except HermesError as error:
+        log.warning("no hook runs: %s", error)
+        return []
+    for hook in found:
+        if hook.state == "broken":
+            log.warning("the hook %s can't be used: %s", hook.name, hook.problem)
+        elif hook.state != "trusted":
+            why = "has changed" if hook.state == "changed" else "is new"
+            log.warning(
+                "the hook %s %s and does not run; allow it with: hermes hooks trust %s", hook.name, why, hook.name
+            )
+    return found
+
+
+def _local(callback: Callable[[Mapping[str, Any]], None]) -> Callable[[Mapping[str, Any]], None]:
+    """Leaves out what another process does: its own hooks are told there."""
+
+    def hear(event: Mapping[str, Any]) -> None:
+        if not is_foreign(event):
+            callback(event)
+
+    return hear
+
+
+def _plain(event: Mapping[str, Any]) -> dict[str, Any]:
+    from hermes.events import thaw
+
+    return thaw(event)

@@ -1,0 +1,175 @@
+"""Running hooks: each has a thread and a queue of its own, so that one that fails or hangs costs nobody else anything.
+
+`fire` returns at once. Events reach a hook in order, one at a time, each with the hook's own timeout.
+"""
+
+import asyncio
+import importlib.util
+import inspect
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.errors import HermesError
+from hermes.plugins.catalogue import hash_of
+from hermes.plugins.hooks import HANDLER, Hook
+
+log = logging.getLogger("hermes.hooks")
+
+_WAITING = 1000  # events that wait for a hook
+_HANGING = 3  # calls that never came back, after which a hook is left alone
+_PREFIX = "hermes_hook_"
+
+Handler = Callable[[str, dict[str, Any]], Any]
+
+
+class HookStats(msgspec.Struct):
+    """What became of the events of one hook."""
+
+    name: str
+    done: int = 0
+    failed: int = 0
+    timed_out: int = 0
+    dropped: int = 0
+    slowest: float = 0.0
+
+
+class HookRunner:
+    """The trusted hooks of one process."""
+
+    def __init__(self, hooks: list[Hook]) -> None:
+        self._workers = [_Worker(hook) for hook in hooks if hook.state == "trusted"]
+
+    def fire(self, event_type: str, context: Mapping[str, Any]) -> None:
+        """Tells every hook that wants to know. Never waits, never raises."""
+        for worker in self._workers:
+            if worker.hook.hears(event_type):
+                worker.put(event_type, dict(context))
+
+    def stats(self) -> list[HookStats]:
+        return [worker.stats for worker in self._workers]
+
+    def close(self, patience: float = 5.0) -> None:
+        """Takes nothing more, and waits a while for what is under way."""
+        deadline = time.monotonic() + patience
+        for worker in self._workers:
+            worker.end()
+        for worker in self._workers:
+            worker.join(deadline - time.monotonic())
+
+
+class _Worker:
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+        self.stats = HookStats(hook.name)
+        self._queue: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue()
+        self._thread: threading.Thread | None = None
+        self._ended = False
+        self._hanging = 0
+
+    def put(self, event_type: str, context: dict[str, Any]) -> None:
+        if self._ended or self._queue.qsize() >= _WAITING:
+            self.stats.dropped += 1
+            log.warning("the hook %s is behind or off: it was not told of %s", self.hook.name, event_type)
+            return
+        self._queue.put((event_type, context))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"hermes-hook-{self.hook.name}", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        self._ended = True
+        self._queue.put(None)
+
+    def join(self, seconds: float) -> None:
+        if self._thread is not None:
+            self._thread.join(max(0.0, seconds))
+            if self._thread.is_alive():
+                log.warning("the hook %s was not done in time; %d events were left", self.hook.name, self._left())
+
+    def _left(self) -> int:
+        return self._queue.qsize()
+
+    def _run(self) -> None:
+        handler: Handler | None = None
+        while (item := self._queue.get()) is not None:
+            if handler is None:
+                try:
+                    handler = load_handler(self.hook)
+                except BaseException as error:  # noqa: BLE001 - somebody else's code, at import
+                    self._give_up(error)
+                    return
+            self._call(handler, *item)
+            if self._hanging >= _HANGING:
+                self._give_up(HermesError(f"{_HANGING} of its calls never came back"))
+                return
+
+    def _give_up(self, error: BaseException) -> None:
+        """Leaves the hook alone in this process."""
+        self._ended = True
+        self.stats.failed += 1
+        self.stats.dropped += self._queue.qsize()
+        log.error("the hook %s is off until Hermes is started again", self.hook.name, exc_info=error)
+
+    def _call(self, handler: Handler, event_type: str, context: dict[str, Any]) -> None:
+        timeout = self.hook.manifest.timeout if self.hook.manifest else 10.0
+        outcome: list[BaseException | None] = []
+        started = time.monotonic()
+        call = threading.Thread(target=_run_handler, args=(handler, event_type, context, timeout, outcome), daemon=True)
+        call.start()
+        call.join(timeout + 0.5)
+        self.stats.slowest = max(self.stats.slowest, time.monotonic() - started)
+        if not outcome:
+            self._hanging += 1
+        error = outcome[0] if outcome else TimeoutError()
+        if error is None:
+            self.stats.done += 1
+        elif isinstance(error, TimeoutError):
+            self.stats.timed_out += 1
+            log.warning("the hook %s took longer than %g s for %s", self.hook.name, timeout, event_type)
+        else:
+            self.stats.failed += 1
+            log.error("the hook %s failed on %s", self.hook.name, event_type, exc_info=error)
+
+
+def _run_handler(
+    handler: Handler, event_type: str, context: dict[str, Any], timeout: float, outcome: list[BaseException | None]
+) -> None:
+    """One call, sync or async, in a thread that may be left behind."""
+    try:
+        result = handler(event_type, context)
+        if inspect.isawaitable(result):
+            asyncio.run(asyncio.wait_for(_awaited(result), timeout))
+    except BaseException as error:  # noqa: BLE001 - a hook is a subscriber: what it raises is its own
+        outcome.append(error)
+    else:
+        outcome.append(None)
+
+
+async def _awaited(result: Any) -> None:
+    await result
+
+
+def load_handler(hook: Hook) -> Handler:
+    """Its `handle`, from exactly the files that were agreed to. Raises whatever its code raises."""
+    sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
+    if hash_of(hook.folder) != hook.hash:
+        raise HermesError(f"The hook {hook.name} changed while it was being loaded.", hint="Trust it again.")
+    name = f"{_PREFIX}{hook.name.replace('-', '_')}_{hook.hash[:16]}"
+    path = hook.folder / HANDLER
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(hook.folder)])
+    if spec is None or spec.loader is None:
+        raise HermesError(f"{HANDLER} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that it can import what lies beside it: `from . import other`
+    spec.loader.exec_module(module)
+    handler = getattr(module, "handle", None)
+    if not callable(handler):
+        raise HermesError(f"{path} has no function `handle(event_type, context)`.")
+    return handler

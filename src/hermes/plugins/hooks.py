@@ -1,0 +1,126 @@
+"""Hooks on disk: folders of `hooks/` in the home that hold HOOK.yaml and handler.py. Looking at one runs none of it.
+
+A hook is off until the user trusts it, exactly as it is; one that has changed since is off again.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from hermes.errors import HermesError, UsageError
+from hermes.plugins.catalogue import hash_of
+from hermes.plugins.manifest import NAME, ManifestError
+from hermes.plugins.pins import Pin, Pins
+from hermes.settings import Home
+from hermes.settings.yamltext import parse_yaml
+
+MANIFEST, HANDLER = "HOOK.yaml", "handler.py"
+EVENTS = (
+    "gateway:startup", "session:start", "session:end", "session:reset",
+    "agent:start", "agent:step", "agent:end", "command:*",
+)  # fmt: skip
+"""What a hook can be told of. `command:*` stands for every command, `command:new` for one."""
+_MOST = 64 * 1024  # bytes of a manifest
+
+State: TypeAlias = Literal["off", "trusted", "changed", "broken"]
+
+
+class HookManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What HOOK.yaml says."""
+
+    name: str
+    events: Annotated[tuple[str, ...], Meta(min_length=1)]
+    description: str = ""
+    timeout: Annotated[float, Meta(gt=0, le=300)] = 10.0
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """A hook that was found. `hash` covers every byte of its folder."""
+
+    name: str
+    folder: Path
+    state: State
+    hash: str = ""
+    manifest: HookManifest | None = None
+    problem: str = ""
+
+    def hears(self, event_type: str) -> bool:
+        """Whether it wants to be told of such an event."""
+        wanted = self.manifest.events if self.manifest else ()
+        return any(one in {event_type, "*"} or (one[-1:] == "*" and event_type.startswith(one[:-1])) for one in wanted)
+
+
+class Hooks:
+    """The hooks of a home."""
+
+    def __init__(self, home: Home) -> None:
+        self._folder = home.hooks
+        self._pins = Pins(home, "hooks.json", "hooks")
+
+    def every(self) -> list[Hook]:
+        """All of them, by name."""
+        if not self._folder.is_dir():
+            return []
+        pins = self._pins.every()
+        return [_look(folder, pins) for folder in sorted(self._folder.iterdir()) if (folder / MANIFEST).exists()]
+
+    def find(self, name: str) -> Hook:
+        """One of them. UsageError when there is none of that name."""
+        found = {hook.name: hook for hook in self.every()}
+        if name in found:
+            return found[name]
+        known = f"There are: {', '.join(found)}." if found else f"There are none in {self._folder}."
+        raise UsageError(f"There is no hook {name!r}.", hint=known)
+
+    def trust(self, name: str, expected: str = "") -> Hook:
+        """Lets a hook run as it is now; with `expected`, only if that is what the user was shown."""
+        hook = self.find(name)
+        if hook.problem:
+            raise HermesError(f"The hook {name} can't be used: {hook.problem}.", hint="Nothing was changed.")
+        if expected not in {"", hook.hash}:
+            raise HermesError(f"The hook {name} has changed in the meantime.", hint="It is off. Look at it again.")
+        self._pins.set(name, hook.hash)
+        return self.find(name)
+
+    def untrust(self, name: str) -> bool:
+        """Keeps a hook from running; False when it was not trusted."""
+        return self._pins.remove(name)
+
+
+def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
+    name = folder.name
+    try:
+        manifest, mark = _read(folder), hash_of(folder)
+    except (ManifestError, OSError) as error:
+        return Hook(name, folder, "broken", problem=str(error))
+    pin = pins.get(name)
+    state: State = "off" if pin is None else "trusted" if pin.hash == mark else "changed"
+    return Hook(name, folder, state, mark, manifest)
+
+
+def _read(folder: Path) -> HookManifest:
+    if not re.fullmatch(NAME, folder.name):
+        raise ManifestError("its name has more than small letters, digits, - and _")
+    content = (folder / MANIFEST).read_bytes()[: _MOST + 1]
+    if len(content) > _MOST:
+        raise ManifestError(f"its {MANIFEST} is larger than 64 KiB")
+    try:
+        manifest = msgspec.convert(parse_yaml(content.decode()), HookManifest)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ManifestError(f"its {MANIFEST} can't be used: {error}") from error
+    if manifest.name != folder.name:
+        raise ManifestError(f"its {MANIFEST} calls it {manifest.name!r}, its folder is {folder.name!r}")
+    for event in manifest.events:
+        if not _is_known(event):
+            raise ManifestError(f"there is no event {event!r}; there are {', '.join(EVENTS)}")
+    if not (folder / HANDLER).is_file():
+        raise ManifestError(f"it has no {HANDLER}")
+    return manifest
+
+
+def _is_known(event: str) -> bool:
+    groups = {one.partition(":")[0] for one in EVENTS}
+    return event in {*EVENTS, "*"} or event.startswith("command:") or (event[-2:] == ":*" and event[:-2] in groups)

@@ -1,0 +1,55 @@
+"""What the user agreed to: for each name the hash of exactly that folder, in a file of the home."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import HermesError
+from hermes.settings import Home, atomic
+
+
+class Pin(msgspec.Struct):
+    """A hash, and since when it is agreed to (unix seconds)."""
+
+    hash: str
+    since: float
+
+
+class Pins:
+    """The pins of one file. `what` is what the user calls the things in it."""
+
+    def __init__(self, home: Home, file: str, what: str) -> None:
+        self._home = home
+        self._file: Path = home.root / file
+        self._what = what
+
+    def every(self) -> dict[str, Pin]:
+        """All of them by name. HermesError when the file can't be read: then nothing is agreed to."""
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, Pin]]).get("enabled", {})
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError) as error:
+            raise HermesError(
+                f"The list of enabled {self._what} can't be read: {self._file} ({error}).",
+                hint=f"Remove the file; then all {self._what} are off, and can be enabled again.",
+            ) from error
+
+    def set(self, name: str, mark: str) -> None:
+        """Agrees to a folder with this hash."""
+        self._change(name, Pin(mark, time.time()))
+
+    def remove(self, name: str) -> bool:
+        """False when there was none."""
+        return self._change(name, None)
+
+    def _change(self, name: str, pin: Pin | None) -> bool:
+        self._home.ensure()
+        with atomic.locked(self._file) as target:
+            pins = self.every()
+            had = pins.pop(name, None)
+            if pin is not None:
+                pins[name] = pin
+            atomic.replace(target, msgspec.json.encode({"enabled": pins}).decode(), mode=0o600)
+        return had is not None

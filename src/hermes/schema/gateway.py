@@ -1,0 +1,97 @@
+"""What hooks are told of, as events: published by every process that has hooks, and by the gateway in any case.
+
+None of them is a row of a log; a bridge keeps them all the same until the dashboard has them. `session_id` is in the
+envelope, `turn_id` where there is a turn.
+"""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from hermes.schema.event import Event
+
+
+class _Told(Event, frozen=True, kw_only=True):
+    """Fields that all of them have."""
+
+    durable: ClassVar[bool] = False
+
+    platform: Annotated[
+        str, Meta(description="Where the session lives: cli, dashboard, telegram, cron, delegate...")
+    ] = ""
+    user: Annotated[str, Meta(description="Who it is with, where that is known.")] = ""
+
+
+class GatewayStartup(_Told, frozen=True, kw_only=True):
+    """The gateway is ready: it has settled what was running, and takes messages."""
+
+    topic: ClassVar[str] = "gateway.startup"
+
+
+class GatewaySessionStart(_Told, frozen=True, kw_only=True):
+    """A process began to work in a session, a new one or one of before."""
+
+    topic: ClassVar[str] = "gateway.session.start"
+
+    resumed: Annotated[bool, Meta(description="It is a session of before.")] = False
+
+
+class GatewaySessionEnd(_Told, frozen=True, kw_only=True):
+    """A process is done with a session; it can be resumed."""
+
+    topic: ClassVar[str] = "gateway.session.end"
+
+
+class GatewaySessionReset(_Told, frozen=True, kw_only=True):
+    """A chat goes on in a new session."""
+
+    topic: ClassVar[str] = "gateway.session.reset"
+
+    new_session_id: Annotated[str, Meta(description="The new session.")] = ""
+
+
+class GatewayAgentStart(_Told, frozen=True, kw_only=True):
+    """A turn began."""
+
+    topic: ClassVar[str] = "gateway.agent.start"
+    sensitive: ClassVar[tuple[str, ...]] = ("message",)
+
+    message: Annotated[str, Meta(description="What the user said.")] = ""
+
+
+class GatewayAgentStep(_Told, frozen=True, kw_only=True):
+    """The model replied; its tool calls are run next."""
+
+    topic: ClassVar[str] = "gateway.agent.step"
+
+    iteration: Annotated[int, Meta(description="How many replies the turn has had, with this one.")] = 0
+    tool_names: Annotated[tuple[str, ...], Meta(description="The tools it calls.")] = ()
+
+
+class GatewayAgentEnd(_Told, frozen=True, kw_only=True):
+    """A turn ended."""
+
+    topic: ClassVar[str] = "gateway.agent.end"
+    sensitive: ClassVar[tuple[str, ...]] = ("message", "response")
+
+    reason: Annotated[str, Meta(description="How it ended: done, interrupted, failed...")] = ""
+    message: Annotated[str, Meta(description="What the user said.")] = ""
+    response: Annotated[str, Meta(description="The last reply.")] = ""
+
+
+class GatewayCommand(_Told, frozen=True, kw_only=True):
+    """Somebody used a command in a chat; its name is the last part of the topic."""
+
+    topic: ClassVar[str] = "gateway.command.*"
+
+
+GATEWAY_EVENTS: tuple[type[Event], ...] = (
+    GatewayStartup,
+    GatewaySessionStart,
+    GatewaySessionEnd,
+    GatewaySessionReset,
+    GatewayAgentStart,
+    GatewayAgentStep,
+    GatewayAgentEnd,
+    GatewayCommand,
+)
