@@ -4,16 +4,14 @@ Its work tree is the home, of which it sees `memories/` and `skills/` alone. One
 """
 
 import contextlib
-import fcntl
 import os
-import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from hermes.core import gitfolder
 from hermes.learning.change import LearningError
 from hermes.learning.folders import make_private
 
@@ -40,14 +38,9 @@ _CONFIG = """\
 """
 _FILES = {
     "HEAD": "ref: refs/heads/main\n",
-    "info/attributes": "* -text -eol -ident -filter -working-tree-encoding\n",
+    "info/attributes": gitfolder.ATTRIBUTES,
     "info/exclude": ".*.lock\n.*.new\n.staging/\n.pending.json\n",
 }
-
-
-def find_git(environment: Mapping[str, str]) -> str:
-    """Where git is; empty when there is none."""
-    return shutil.which("git", path=environment.get("PATH", os.defpath)) or ""
 
 
 class Repository:
@@ -60,7 +53,7 @@ class Repository:
 
     @cached_property
     def _git(self) -> str:
-        return find_git(self._environment)
+        return gitfolder.find_git(self._environment)
 
     @property
     def usable(self) -> bool:
@@ -83,47 +76,26 @@ class Repository:
             raise _unusable(self._folder, error) from error
         try:
             self._prepare()
-            yield Git(self._root, self._folder, self._git, lock)
+            yield Git(self._root, gitfolder.Run(self._git, self._folder, lock, _SLOW))
         finally:
             os.close(lock)
 
     def _prepare(self) -> None:
         try:
-            self._make()
+            gitfolder.make(self._folder, ("objects", "refs", "info"), _FILES, _CONFIG)
             (self._folder / "index.lock").unlink(missing_ok=True)
         except OSError as error:
             raise _unusable(self._folder, error) from error
 
     def _lock(self) -> int:
         make_private(self._folder)
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    os.close(lock)
-                    raise LearningError(
-                        "Another process kept the history of memory and skills busy for too long.",
-                        hint="Try again when it is done.",
-                    ) from None
-                time.sleep(0.005)
-            else:
-                return lock
-
-    def _make(self) -> None:
-        if self.exists:
-            return
-        for name in ("objects", "refs", "info"):
-            (self._folder / name).mkdir(mode=0o700, exist_ok=True)
-        for name, text in _FILES.items():
-            (self._folder / name).write_text(text)
-            (self._folder / name).chmod(0o600)
-        draft = self._folder / "config.new"
-        draft.write_text(_CONFIG)
-        draft.chmod(0o600)
-        draft.rename(self._folder / "config")  # last: whoever sees it sees a whole repository
+        try:
+            return gitfolder.take_lock(self._folder, _PATIENCE)
+        except gitfolder.Busy as error:
+            raise LearningError(
+                "Another process kept the history of memory and skills busy for too long.",
+                hint="Try again when it is done.",
+            ) from error
 
 
 def _unusable(folder: Path, error: OSError) -> LearningError:
@@ -133,19 +105,16 @@ def _unusable(folder: Path, error: OSError) -> LearningError:
 class Git:
     """A repository while its lock is held."""
 
-    def __init__(self, root: Path, folder: Path, git: str, lock: int) -> None:
+    def __init__(self, root: Path, git: gitfolder.Run) -> None:
         self._root = root
-        self._folder = folder
         self._git = git
-        self._lock = lock
 
     def run(self, *arguments: str, given: bytes = b"", may_fail: bool = False) -> bytes:
         """Runs git and returns what it wrote."""
         done = self._run(arguments, given)
         if done.returncode and not may_fail:
-            said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
             raise LearningError(
-                f"git {arguments[0]} failed: {said[-1] if said else done.returncode}",
+                f"git {arguments[0]} failed: {gitfolder.complaint(done)}",
                 hint="The history of memory and skills was not changed.",
             )
         return done.stdout if not done.returncode else b""
@@ -161,7 +130,7 @@ class Git:
 
     def merge(self, current: bytes, base: bytes, other: bytes) -> bytes | None:
         """What `other` changed in `base`, done to `current`; None when both changed the same lines."""
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+        with tempfile.TemporaryDirectory(dir=self._git.folder) as folder:
             names = [Path(folder) / name for name in ("current", "base", "other")]
             for path, data in zip(names, (current, base, other), strict=True):
                 path.write_bytes(data)
@@ -170,33 +139,14 @@ class Git:
 
     def _run(self, arguments: tuple[str, ...], given: bytes) -> "subprocess.CompletedProcess[bytes]":
         environment = {
-            "GIT_DIR": str(self._folder),
             "GIT_WORK_TREE": str(self._root),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_TERMINAL_PROMPT": "0",
             "GIT_LITERAL_PATHSPECS": "1",
             "GIT_AUTHOR_NAME": "Hermes",
             "GIT_AUTHOR_EMAIL": "hermes@localhost",
             "GIT_COMMITTER_NAME": "Hermes",
             "GIT_COMMITTER_EMAIL": "hermes@localhost",
-            "HOME": str(self._folder),
-            "LC_ALL": "C",
         }
         try:
-            return subprocess.run(
-                [self._git, *arguments],
-                input=given,
-                capture_output=True,
-                env=environment,
-                cwd=self._root,
-                pass_fds=(self._lock,),  # what a killed Hermes leaves running still holds the lock
-                start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
-                timeout=_SLOW,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise LearningError(
-                f"git took longer than {_SLOW:.0f} seconds.", hint="The history was not changed."
-            ) from error
+            return self._git(arguments, environment, self._root, given)
+        except gitfolder.TooSlow as error:
+            raise LearningError(f"{error}.", hint="The history was not changed.") from error

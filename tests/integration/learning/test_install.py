@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes.core.gitfolder import find_git
 from hermes.learning.change import LearningError
 from hermes.learning.install import altered, install, plan
 from hermes.learning.learning import Learning
 from hermes.learning.parcel import Parcel, open_parcel, unpacked
-from hermes.learning.repository import find_git
 
 SKILL = b"---\nname: brew-tea\ndescription: Brews tea. Use it for tea.\n---\n1. Boil water.\n"
 

@@ -3,11 +3,11 @@
 import argparse
 import sys
 
+from hermes.core.gitfolder import find_git
 from hermes.learning.install import InstallPlan, plan
 from hermes.learning.install import install as put
 from hermes.learning.learning import Learning
 from hermes.learning.parcel import open_parcel
-from hermes.learning.repository import find_git
 from hermes.settings.load import environment
 from hermes.surfaces.cli.skills_history import print_diff
 from hermes.surfaces.terminal.message import say

@@ -1,20 +1,14 @@
-"""A bare repository of our own, used by one process at a time, cut off from the user's git settings and hooks.
-
-Its lock is handed to every git process: when Hermes is killed, the next one waits for the git it left behind, and what
-is still locked after that is a leftover.
-"""
+"""A bare repository of our own, used by one process at a time: see `core.gitfolder`."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import shutil
-import subprocess
-import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from hermes.core import gitfolder
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -41,22 +35,19 @@ _CONFIG = """\
 [submodule]
 \trecurse = false
 """
-# Files are kept byte for byte, whatever the project's own attributes say.
-_ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 # What any build makes again; in a project without ignore rules it would be most of the files.
 EXCLUDED = (
     *("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/"),
 )
-_FILES = {"HEAD": "ref: refs/heads/none\n", "info/attributes": _ATTRIBUTES, "info/exclude": "\n".join((*EXCLUDED, ""))}
+_FILES = {
+    "HEAD": "ref: refs/heads/none\n",
+    "info/attributes": gitfolder.ATTRIBUTES,
+    "info/exclude": "\n".join((*EXCLUDED, "")),
+}
 
 
 class ShadowFailed(Exception):
     """The shadow repository could not do what was asked; the words say why."""
-
-
-def find_git(environment: Mapping[str, str]) -> str:
-    """Where git is; empty when there is none."""
-    return shutil.which("git", path=environment.get("PATH", os.defpath)) or ""
 
 
 def blob_id(data: bytes) -> str:
@@ -84,49 +75,25 @@ class Repository:
         """The repository, for this caller alone."""
         if not self._git:
             raise ShadowFailed("git is not installed")
-        lock = self._lock()
         try:
-            self._make()
+            lock = gitfolder.take_lock(self.folder, _PATIENCE)
+        except gitfolder.Busy as error:
+            raise ShadowFailed("another session kept the undo folder busy for too long") from error
+        try:
+            gitfolder.make(self.folder, ("objects", "refs", "info", "indexes", "turns"), _FILES, _CONFIG)
             for leftover in self.folder.glob("indexes/*.lock"):
                 leftover.unlink(missing_ok=True)
-            yield Git(self.folder, self._git, lock)
+            yield Git(self.folder, gitfolder.Run(self._git, self.folder, lock, _SLOW))
         finally:
             os.close(lock)
-
-    def _lock(self) -> int:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    os.close(lock)
-                    raise ShadowFailed("another session kept the undo folder busy for too long") from None
-                time.sleep(0.005)
-            else:
-                return lock
-
-    def _make(self) -> None:
-        if (self.folder / "config").exists():
-            return
-        for name in ("objects", "refs", "info", "indexes", "turns"):
-            (self.folder / name).mkdir(mode=0o700, exist_ok=True)
-        for name, text in _FILES.items():
-            (self.folder / name).write_text(text)
-        draft = self.folder / "config.new"
-        draft.write_text(_CONFIG)
-        draft.rename(self.folder / "config")  # last: whoever sees it sees a whole repository
 
 
 class Git:
     """A repository while its lock is held."""
 
-    def __init__(self, folder: Path, git: str, lock: int) -> None:
+    def __init__(self, folder: Path, git: gitfolder.Run) -> None:
         self.folder = folder
         self._git = git
-        self._lock = lock
 
     def run(
         self, *arguments: str | bytes, given: bytes = b"", view: View | None = None, may_fail: bool = False
@@ -140,34 +107,13 @@ class Git:
         """The same, also with what it complained about."""
         own = os.fsencode(self.folder)
         view = view or View(own, own, self.folder / "indexes" / "none")
-        environment = {
-            b"GIT_DIR": own,
-            b"GIT_WORK_TREE": view.top,
-            b"GIT_INDEX_FILE": os.fsencode(view.index),
-            b"GIT_CONFIG_NOSYSTEM": b"1",
-            b"GIT_CONFIG_GLOBAL": b"/dev/null",
-            b"GIT_ATTR_NOSYSTEM": b"1",
-            b"GIT_TERMINAL_PROMPT": b"0",
-            b"HOME": own,
-            b"LC_ALL": b"C",
-        }
+        environment = {"GIT_WORK_TREE": os.fsdecode(view.top), "GIT_INDEX_FILE": str(view.index)}
         try:
-            done = subprocess.run(
-                [self._git, *arguments],
-                input=given,
-                capture_output=True,
-                env=environment,
-                cwd=view.root,
-                pass_fds=(self._lock,),
-                start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
-                timeout=_SLOW,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ShadowFailed(f"git took longer than {_SLOW:.0f} seconds") from error
+            done = self._git(arguments, environment, view.root, given)
+        except gitfolder.TooSlow as error:
+            raise ShadowFailed(str(error)) from error
         if done.returncode and not may_fail:
-            said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
-            raise ShadowFailed(f"git {arguments[0]!s} failed: {said[-1] if said else done.returncode}")
+            raise ShadowFailed(f"git {arguments[0]!s} failed: {gitfolder.complaint(done)}")
         return done.stdout, done.stderr
 
     def view(self, root: bytes, top: bytes) -> View:

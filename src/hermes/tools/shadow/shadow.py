@@ -14,11 +14,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
 from hermes.tools.shadow.changes import Changes, changes_of
 from hermes.tools.shadow.difference import display, unified
 from hermes.tools.shadow.record import Begun, Ended, Line, Record, Touched, Tree, Unkept, Whole, append, read
-from hermes.tools.shadow.repository import Git, Repository, blob_id, find_git
+from hermes.tools.shadow.repository import Git, Repository, blob_id
 from hermes.tools.shadow.restore import Conflict, carry_out, plan
 from hermes.tools.shadow.state import drop_draft, read_state
 from hermes.tools.shadow.tree import Limits, keep_trees

@@ -1,0 +1,105 @@
+"""A git folder of Hermes' own: found, locked, made and used apart from the user's git settings and hooks.
+
+Its lock is handed to every git process: when Hermes is killed, the next one waits for the git it left behind, and what
+is still locked after that is a leftover.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
+"""Files are kept byte for byte, whatever a project's own attributes say."""
+_LOOK = 0.005  # seconds between two looks at the lock
+
+
+class Busy(Exception):
+    """Another process held the lock for too long."""
+
+
+class TooSlow(Exception):
+    """Git took so long that it was given up on."""
+
+
+def find_git(environment: Mapping[str, str]) -> str:
+    """Where git is; empty when there is none."""
+    return shutil.which("git", path=environment.get("PATH", os.defpath)) or ""
+
+
+def take_lock(folder: Path, patience: float) -> int:
+    """Makes the folder if needed, and locks it for this caller alone; closing what is returned lets go. Raises Busy."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(lock)
+                raise Busy from None
+            time.sleep(_LOOK)
+        else:
+            return lock
+
+
+def make(folder: Path, folders: Iterable[str], files: Mapping[str, str], config: str) -> None:
+    """Makes an empty repository, unless there is one."""
+    if (folder / "config").exists():
+        return
+    for name in folders:
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+    for name, text in {**files, "config.new": config}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    (folder / "config.new").rename(folder / "config")  # last: whoever sees it sees a whole repository
+
+
+class Run(msgspec.Struct, frozen=True):
+    """How git is run in such a folder, while its lock is held."""
+
+    git: str
+    folder: Path
+    lock: int
+    slow: float
+    """Seconds after which it is given up on."""
+
+    def __call__(
+        self, arguments: Sequence[str | bytes], environment: Mapping[str, str], cwd: Path | bytes, given: bytes = b""
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Runs git to its end. Raises TooSlow."""
+        apart = {
+            "GIT_DIR": str(self.folder),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "HOME": str(self.folder),
+            "LC_ALL": "C",
+        }
+        try:
+            return subprocess.run(
+                [self.git, *arguments],
+                input=given,
+                capture_output=True,
+                env={**apart, **environment},
+                cwd=cwd,
+                pass_fds=(self.lock,),
+                start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
+                timeout=self.slow,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TooSlow(f"git took longer than {self.slow:.0f} seconds") from error
+
+
+def complaint(done: "subprocess.CompletedProcess[bytes]") -> str:
+    """The last thing git said about what went wrong."""
+    said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
+    return said[-1] if said else str(done.returncode)
