@@ -16,14 +16,17 @@ INPUT = 1024 * 1024  # bytes of input that wait for the child to read
 _LINGER = 0.001  # seconds a read may follow a stream: so much less is spent on handing it out in crumbs
 GULP = 192 * 1024  # bytes that are read at once: a large frame costs hardly more than a small one
 _UNWATCHED = 0.01  # seconds between reads while nobody looks: output is kept, but not worth a processor
+_GRACE = 5.0  # seconds for which the place of the last viewer is kept: a line that breaks loses nothing
 _LOOK = 0.05  # seconds between looks whether a child that left its terminal has ended
 
 
 class Terminal:
     """Owns a `PtyBridge`. To be made and used inside one event loop."""
 
-    def __init__(self, bridge: PtyBridge, *, limit: int = LIMIT) -> None:
+    def __init__(self, bridge: PtyBridge, *, limit: int = LIMIT, grace: float = _GRACE) -> None:
         self._bridge = bridge
+        self._grace = grace
+        self._left: Viewer | None = None
         self._loop = asyncio.get_running_loop()
         self._fd = bridge.fileno()
         self._reading = False
@@ -36,6 +39,8 @@ class Terminal:
         self._ended = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
         self.scrollback = Scrollback(limit)
+        self.shown = 0
+        """How far any viewer ever was: what a program asked before that was answered."""
         self._go_on()
 
     @property
@@ -70,12 +75,22 @@ class Terminal:
         """Begins to follow from a position in the scrollback."""
         viewer = Viewer(self, position)
         self._viewers.add(viewer)
+        self._left = None
         self.pace()
         return viewer
 
     def leave(self, viewer: "Viewer") -> None:
+        """A viewer is gone. If it was the last, the child waits for a moment rather than write over its place."""
         self._viewers.discard(viewer)
+        if not self._viewers:
+            self._left = viewer
+            self._loop.call_later(self._grace, self._give_up, viewer)
         self.pace()
+
+    def _give_up(self, viewer: "Viewer") -> None:
+        if self._left is viewer:
+            self._left = None
+            self.pace()
 
     async def write(self, data: bytes) -> None:
         """Hands input to the child. Waits while a lot of it waits already; order is kept."""
@@ -113,7 +128,7 @@ class Terminal:
 
     def pace(self) -> None:
         """Lets the child wait while a viewer is far behind, and go on once it has caught up."""
-        behind = max((viewer.behind for viewer in self._viewers), default=0)
+        behind = max((viewer.behind for viewer in self._viewers), default=self._left.behind if self._left else 0)
         if self._reading and behind > HIGH:
             self._stop_reading()
         elif not self._reading and behind <= LOW and self._later is None:
@@ -142,7 +157,7 @@ class Terminal:
             self._end()
         elif self._bridge.hung_up and not piece:
             self._rest(_LOOK)
-        elif not self._viewers and len(piece) >= CHUNK // 8:
+        elif not self._viewers and not self._left and len(piece) >= CHUNK // 8:
             self._rest(_UNWATCHED)
         else:
             self.pace()
@@ -207,6 +222,7 @@ class Viewer:
             found = self._terminal.scrollback.after(self.position, room) if room > 0 else b""
             if found:
                 self.position += len(found)
+                self._terminal.shown = max(self._terminal.shown, self.position)
                 self._terminal.pace()
                 return found
             if self._terminal.ended and self.position >= self._terminal.scrollback.end:

@@ -84,6 +84,23 @@ async def test_a_window_holds_back_what_was_not_confirmed() -> None:
         viewer.close()
 
 
+async def test_the_place_of_the_last_viewer_is_kept_for_a_moment() -> None:
+    async with Terminal(PtyBridge.spawn(["yes"]), grace=0.3) as terminal:
+        viewer = terminal.watch(0)
+        viewer.window = 100_000
+        await viewer.take()
+        viewer.confirm(50_000)
+        viewer.close()
+        async with asyncio.timeout(20):
+            while not terminal.paused:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0)
+        assert terminal.scrollback.start <= viewer.seen < terminal.scrollback.end
+        end = terminal.scrollback.end
+        async with asyncio.timeout(20):
+            while terminal.scrollback.end < end + 2 * HIGH:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+
+
 async def test_an_unwatched_program_goes_on_and_keeps_only_the_end() -> None:
     async with _terminal("seq", "1", "400000") as terminal:
         async with asyncio.timeout(60):

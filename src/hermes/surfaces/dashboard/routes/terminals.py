@@ -118,7 +118,7 @@ class TerminalRoutes:
         viewer = one.terminal.watch(position)
         viewer.window = query.window
         try:
-            ready = {"type": "pty.ready", "position": position, "fresh": not continues}
+            ready = {"type": "pty.ready", "position": position, "shown": one.terminal.shown, "fresh": not continues}
             await send_text(socket, msgspec.json.encode(ready | msgspec.to_builtins(one.describe())))
             if not continues and position:
                 one.redraw()

@@ -1,0 +1,30 @@
+// Keys that phones don't have. They leave the focus where it is, so that the keyboard stays.
+import { html, useStore } from "../../app/ui.js";
+import { Icon } from "../../app/parts/basics.js";
+import { toast } from "../../app/parts/toast.js";
+
+const KEYS = [
+  ["Esc", "\x1b", "Escape"], ["Tab", "\t", "Tab"], ["ctrl"], ["left", "\x1b[D", "Arrow left"], ["up", "\x1b[A", "Arrow up"],
+  ["down", "\x1b[B", "Arrow down"], ["right", "\x1b[C", "Arrow right"], ["|", "|", "Pipe"], ["/", "/", "Slash"], ["-", "-", "Dash"], ["~", "~", "Tilde"],
+];
+const ARROWS = new Set(["left", "up", "down", "right"]);
+
+export function KeyRow({ screen }) {
+  const ctrl = useStore(screen.ctrl);
+  const stay = (event) => event.preventDefault();
+  const paste = async () => {
+    try {
+      screen.paste(await navigator.clipboard.readText());
+    } catch {
+      toast("This browser did not allow pasting. Press and hold on the terminal instead.", "bad");
+    }
+  };
+  return html`<div class="terminal-keys" role="toolbar" aria-label="Keys" onPointerDown=${stay} onMouseDown=${stay}>
+    ${KEYS.map(([face, text, name]) =>
+      face === "ctrl"
+        ? html`<button key="ctrl" type="button" aria-pressed=${String(ctrl)} onClick=${() => screen.ctrl.set(!ctrl)}>Ctrl</button>`
+        : html`<button key=${face} type="button" aria-label=${name} onClick=${() => screen.type(text)}>${ARROWS.has(face) ? html`<${Icon} name=${face} size=${18} />` : face}</button>`,
+    )}
+    <button type="button" onClick=${paste}>Paste</button>
+  </div>`;
+}

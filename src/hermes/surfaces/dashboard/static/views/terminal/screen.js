@@ -1,0 +1,196 @@
+// One terminal as it is shown: xterm on a line. It lives as long as its tab, also while another view is on the page.
+import { Store, kept } from "../../app/ui.js";
+import { copy } from "../../app/parts/copy.js";
+import { FitAddon } from "../../vendor/xterm-addon-fit-0.11.0/addon-fit.js";
+import { UnicodeGraphemesAddon } from "../../vendor/xterm-addon-unicode-graphemes-0.4.0/addon-unicode-graphemes.js";
+import { Terminal } from "../../vendor/xterm-xterm-6.0.0/xterm.js";
+import { colours } from "./colours.js";
+import { Line } from "./line.js";
+
+const SETTLE = 80; // milliseconds without a change before a new size counts
+const MONO = 'ui-monospace, "SF Mono", "Cascadia Code", "JetBrains Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+// Answers of a terminal to a program's questions: where the cursor is, what it can do, its colours.
+// eslint-disable-next-line no-control-regex
+const ANSWER = /^\x1b(\[[?>=]?[\d;]*[cRnytu]|\[\?[\d;]*\$y|\][\d;].*|P.*)/;
+
+/** Whether a screen reader is to be told what is written; slower, so it is a choice. */
+export const spoken = new Store(kept.get("terminal.spoken") === "yes");
+
+/** Size of the letters, in pixels. */
+export const letters = new Store(Number(kept.get("terminal.letters")) || 14);
+
+/** About how many letters fit into the view, so that a program starts with the right size. */
+export function roomFor(place) {
+  const probe = document.createElement("span");
+  probe.className = "terminal-probe";
+  probe.style.font = `${letters.value}px ${MONO}`;
+  probe.textContent = "W".repeat(50);
+  place.append(probe);
+  const { width, height } = probe.getBoundingClientRect();
+  probe.remove();
+  if (!width || !height) return {};
+  const fits = (room, one) => Math.min(500, Math.max(10, Math.floor(room / one)));
+  return { cols: fits(place.clientWidth - 32, width / 50), rows: fits(place.clientHeight - 80, height) };
+}
+
+export class Screen {
+  #term;
+  #fit = new FitAddon();
+  #line;
+  #encoder = new TextEncoder();
+  #replayTo = 0; // up to there it is the past that is shown again
+  #written = 0;
+  #timer = 0;
+  #observer = new ResizeObserver(() => this.#settle());
+  #unwatch = [];
+
+  constructor(info) {
+    this.id = info.id;
+    this.info = info;
+    this.title = new Store("");
+    this.state = new Store("connecting");
+    this.ended = new Store(null);
+    this.ctrl = new Store(false); // the next key is pressed with Ctrl, on phones
+    this.#term = new Terminal({
+      allowProposedApi: true, cursorBlink: true, fontFamily: MONO, fontSize: letters.value, scrollback: 10_000,
+      minimumContrastRatio: 4.5, screenReaderMode: spoken.value, theme: colours.value, macOptionIsMeta: true,
+      linkHandler: { activate: (event, address) => this.#follow(event, address) },
+    });
+    this.#term.loadAddon(this.#fit);
+    this.#term.loadAddon(new UnicodeGraphemesAddon());
+    this.#term.attachCustomKeyEventHandler((event) => this.#press(event));
+    this.#term.onTitleChange((title) => this.title.set(title.slice(0, 80)));
+    this.#term.onData((text) => this.#typed(text));
+    this.#term.onBinary((text) => this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
+    this.#unwatch = [
+      colours.watch((theme) => (this.#term.options.theme = theme)),
+      spoken.watch((on) => (this.#term.options.screenReaderMode = on)),
+      letters.watch((size) => ((this.#term.options.fontSize = size), this.#settle())),
+    ];
+    this.#line = new Line(info.id, {
+      onReady: (ready) => this.#ready(ready),
+      onData: (bytes, done) => this.#show(bytes, done),
+      onEnded: (code) => this.ended.set({ code }),
+      onState: (state) => this.state.set(state),
+    });
+  }
+
+  /** Puts it into an element; it moves if it was in another. */
+  mount(place) {
+    if (this.#term.element) place.append(this.#term.element);
+    else this.#term.open(place);
+    this.#observer.disconnect();
+    this.#observer.observe(place);
+    this.#resize();
+  }
+
+  /** Takes it out; it goes on unseen. */
+  unmount() {
+    clearTimeout(this.#timer);
+    this.#observer.disconnect();
+    this.#term.element?.remove();
+  }
+
+  focus() {
+    this.#term.focus();
+  }
+
+  /** Text as if it had been typed. */
+  type(text) {
+    this.#term.input(text, true);
+  }
+
+  /** Text as if it had been pasted. */
+  paste(text) {
+    this.#term.paste(text);
+  }
+
+  get selection() {
+    return this.#term.getSelection();
+  }
+
+  /** What stands on the screen, for tests and for people who want to copy all of it. */
+  get text() {
+    const buffer = this.#term.buffer.active;
+    const lines = Array.from({ length: buffer.length }, (_, at) => buffer.getLine(at));
+    return lines.map((line) => (line.isWrapped ? "" : "\n") + line.translateToString(true)).join("").trim();
+  }
+
+  close() {
+    this.unmount();
+    this.#line.close();
+    for (const stop of this.#unwatch) stop();
+    this.#term.dispose();
+  }
+
+  #ready(ready) {
+    this.#written = ready.position;
+    this.#replayTo = ready.fresh ? ready.shown : 0;
+    if (ready.fresh) this.#term.reset();
+    if (this.#written >= this.#replayTo) this.#caughtUp();
+    else this.#term.resize(ready.cols, ready.rows); // what is shown again was written for that size
+  }
+
+  #show(bytes, done) {
+    this.#term.write(bytes, () => {
+      const before = this.#written;
+      this.#written += bytes.length;
+      if (before < this.#replayTo && this.#written >= this.#replayTo) this.#caughtUp();
+      done();
+    });
+  }
+
+  #caughtUp() {
+    this.#replayTo = 0;
+    this.#resize(true);
+  }
+
+  #settle() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#resize(), SETTLE);
+  }
+
+  /** Fits the letters into the place. Not while the past is shown: it was written for another size. */
+  #resize(tell = false) {
+    if (this.#replayTo || this.state.value === "ended" || !this.#term.element?.isConnected) return;
+    const size = this.#fit.proposeDimensions();
+    if (!size?.cols || !size.rows) return;
+    const { cols, rows } = size;
+    const changed = cols !== this.#term.cols || rows !== this.#term.rows;
+    if (changed) this.#term.resize(cols, rows);
+    if (changed || tell) this.#line.resize(cols, rows);
+  }
+
+  #typed(text) {
+    // A question in what is only shown again was answered long ago.
+    if (this.#replayTo && ANSWER.test(text)) return;
+    if (this.ctrl.value && text.length === 1) {
+      this.ctrl.set(false);
+      text = String.fromCharCode(text.toUpperCase().charCodeAt(0) & 31);
+    }
+    this.#line.send(this.#encoder.encode(text));
+  }
+
+  /** False for keys that are not the program's. */
+  #press(event) {
+    const name = event.key.toLowerCase();
+    const mod = event.ctrlKey && event.shiftKey;
+    if (mod && name === "v") return false; // the browser pastes
+    if ((mod || event.metaKey) && name === "c" && this.#term.hasSelection()) {
+      if (event.type === "keydown") copy(this.selection);
+      event.preventDefault();
+      return false;
+    }
+    if (mod && name === "x") {
+      if (event.type === "keydown") document.querySelector(".terminal-tabs [aria-selected=true]")?.focus();
+      event.preventDefault();
+      return false;
+    }
+    return true;
+  }
+
+  #follow(event, address) {
+    if (!/^https?:/i.test(address) || !(event.ctrlKey || event.metaKey)) return;
+    window.open(address, "_blank", "noopener,noreferrer");
+  }
+}
