@@ -1,5 +1,6 @@
 """What is learned, in the chat: deciding on proposals with a key each, and skills as commands."""
 
+import json
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served
+from hermes.testing.served import Served, ServedCall
 
 READY = "Ctrl-D quits ›"
 ENTER, ALT_L = "\r", "\x1bl"
@@ -63,6 +64,24 @@ async def test_other_words_leave_the_proposals_waiting_and_are_said(tmp_path: Pa
             await terminal.sees("1 waiting: /learn.")
             await terminal.sees("Hello.")
         assert [one.status for one in learning_of(hermes).proposals.all()] == ["pending"]
+
+
+async def test_a_review_ends_with_one_line_that_names_the_key(tmp_path: Path) -> None:
+    note = {"edits": [{"action": "add", "text": "likes tea", "file": "user"}]}
+    call = ServedCall("memory", json.dumps(note))
+    async with ModelServer(Served(text="Hello."), Served(calls=(call,)), Served(text="done")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        settings = {"HERMES_LEARNING_TURNS": "1", "HERMES_AUXILIARY_TITLE": "off"}
+        async with hermes.terminal(size=(120, 24), **settings) as terminal:
+            await terminal.sees(READY)
+            terminal.type("hello" + ENTER)
+            line = "Learned: memory: add user. 1 to approve (p1). Decide: /learn or Alt-L"
+            await terminal.until(lambda shown: line in shown)
+            terminal.type(ALT_L)
+            await terminal.sees("Keep it?")
+            terminal.type("y")
+            await terminal.sees("1 kept.")
+        assert learning_of(hermes).memory.read("user") == "- likes tea\n"
 
 
 async def test_a_dumb_terminal_decides_with_lines(tmp_path: Path) -> None:
