@@ -443,6 +443,25 @@ class Schedules(Section, frozen=True):
     keep_days: Annotated[int, Meta(ge=1, le=3650, description="How long it is kept what became of each run.")] = 90
 
 
+class Api(Section, frozen=True):
+    """`hermes api`, Hermes behind OpenAI's API. It is never open: `hermes api key add` makes the keys for it."""
+
+    host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")] = 8711
+    public_urls: Annotated[
+        tuple[str, ...], Meta(description="Where it is reached through a reverse proxy or by another name.")
+    ] = ()
+    behind_proxy: Annotated[bool, Meta(description="A reverse proxy in front of it sees to TLS.")] = False
+    tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
+    tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
+    show_tools: Annotated[bool, Meta(description="Show in the answer which tools are used.")] = False
+    approvals: Annotated[
+        Literal["ask", "auto-edit", "full"],
+        Meta(description="What is done unasked, as in the chat. What would be asked about is not done."),
+    ] = "ask"
+    folder: Annotated[str, Meta(description="The folder that its sessions work in; empty for `~/hermes`.")] = ""
+
+
 class Tools(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
@@ -485,6 +504,7 @@ class Settings(Section, frozen=True):
     browser: Browser = Browser()
     tools: Tools = Tools()
     schedules: Schedules = Schedules()
+    api: Api = Api()
     sandbox: Sandbox = Sandbox()
     learning: Learning = Learning()
     dashboard: Dashboard = Dashboard()

@@ -1,0 +1,1 @@
+"""Hermes behind the API of OpenAI: chat completions, responses and models, with sessions."""

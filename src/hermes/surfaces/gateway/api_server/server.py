@@ -1,0 +1,144 @@
+"""The API server as a part of the gateway, and alone: where it listens, and whether that is safe."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from hermes.app import App
+from hermes.errors import HermesError, SettingsError
+from hermes.settings import Secrets
+from hermes.surfaces.gateway.api_server.api import Api
+from hermes.surfaces.gateway.api_server.door import Door
+from hermes.surfaces.gateway.api_server.keys import SECRET, ApiKeys
+from hermes.surfaces.gateway.port import House, Inlet, Part, override
+from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.throttle import Throttle
+
+_PATIENCE = 5  # seconds for connections to end
+_BACKLOG = 512
+
+
+class ApiServer:
+    """Listens and answers, until it is cancelled."""
+
+    def __init__(self, app: App, secrets: Secrets) -> None:
+        self._app = app
+        self._secrets = secrets
+
+    async def run(self, ready: Callable[[str], None]) -> None:
+        """Serves; `ready` is told the address once it listens."""
+        settings = self._app.settings.api
+        require_safe(self._app)
+        require_key(self._app, self._secrets)
+        listener = _listen(settings.host, settings.port)
+        api = Api(self._app, self._secrets)
+        try:
+            scheme, port = "https" if settings.tls_cert else "http", listener.getsockname()[1]
+            server = _Server(self._config(api, Addresses(scheme, settings.host, port, settings.public_urls)))
+            serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+            ready(_url(scheme, settings.host, port))
+            try:
+                await asyncio.shield(serving)
+            finally:
+                server.should_exit = True
+                await serving
+        finally:
+            listener.close()
+            await api.close()
+
+    def _config(self, api: Api, addresses: Addresses) -> uvicorn.Config:
+        """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
+        clock, settings = self._app.clock.now, self._app.settings.api
+        door = Door(api, addresses, ApiKeys(self._app.home, clock), self._secrets, Throttle(clock))
+        return uvicorn.Config(
+            door,
+            http="h11",
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_PATIENCE,
+            ssl_certfile=settings.tls_cert or None,
+            ssl_keyfile=settings.tls_key or None,
+        )
+
+
+class ApiPart(Part):
+    """The server inside a gateway."""
+
+    name = "api"
+
+    def __init__(self, house: House) -> None:
+        self._server = ApiServer(house.app, house.secrets)
+
+    @override
+    async def run(self, inlet: Inlet) -> None:
+        """Until it is cancelled."""
+        telling: list[asyncio.Future[None]] = []
+        await self._server.run(lambda url: telling.append(asyncio.ensure_future(inlet.connected(url))))
+
+
+def build(house: House) -> Part:
+    """For the gateway."""
+    return ApiPart(house)
+
+
+def require_safe(app: App) -> None:
+    """Refuses to listen where others can reach it, unless nobody can listen in."""
+    settings = app.settings.api
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise SettingsError("A certificate and its key belong together.", hint="Set api.tls_cert and api.tls_key.")
+    if is_loopback(settings.host):
+        return
+    if not settings.tls_cert and not settings.behind_proxy:
+        raise SettingsError(
+            f"Others can reach {settings.host}, and could listen in: there is no TLS.",
+            hint="Set api.tls_cert and api.tls_key, or api.behind_proxy if a proxy sees to it.",
+        )
+    if is_wildcard(settings.host) and not settings.public_urls:
+        raise SettingsError(
+            "The API server has to know the name it is reached by.",
+            hint="Set api.public_urls, such as [https://hermes.example.org].",
+        )
+
+
+def require_key(app: App, secrets: Secrets) -> None:
+    """Without a key nobody could use it; it is never open."""
+    if not secrets.get(SECRET) and not ApiKeys(app.home, app.clock.now).all():
+        raise SettingsError("The API server has no key yet.", hint="Make one with: hermes api key add NAME")
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs it: uvicorn would raise them again before anything is closed."""
+
+    @contextlib.contextmanager
+    # pyrefly: ignore[missing-override-decorator]
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    name = "127.0.0.1" if is_wildcard(host) else host
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}/v1"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise HermesError(
+            f"The API server can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
+            hint="Choose another port: hermes config set api.port 8712",
+        ) from error
+    listener.set_inheritable(False)
+    return listener

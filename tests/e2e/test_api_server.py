@@ -1,0 +1,337 @@
+"""`hermes api` as a process, used through the official client of OpenAI."""
+
+import asyncio
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import openai
+import pytest
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Fault, Served, ServedCall
+
+_PATIENCE = 30.0
+
+
+class Service:
+    """A server that runs, a key for it, and a client."""
+
+    def __init__(self, hermes: InstalledHermes, process: asyncio.subprocess.Process, url: str, key: str) -> None:
+        self.hermes = hermes
+        self.process = process
+        self.url = url
+        self.key = key
+        self.client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=_PATIENCE)
+
+    def other(self, key: str) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=self.url, api_key=key, max_retries=0, timeout=_PATIENCE)
+
+
+async def new_key(hermes: InstalledHermes, *more: str) -> str:
+    made = await hermes.run("api", "key", "add", *(more or ("test",)))
+    assert made.code == 0, made.err
+    return made.out.splitlines()[0]
+
+
+@asynccontextmanager
+async def service(
+    tmp_path: Path, *replies: Served | str, config: str = "", repeat: bool = False
+) -> AsyncIterator[tuple[Service, ModelServer]]:
+    async with ModelServer(*replies, repeat=repeat) as model:
+        hermes = InstalledHermes(tmp_path, model.url)
+        hermes.home.mkdir(exist_ok=True)
+        (hermes.home / "config.yaml").write_text(f"api:\n  folder: {hermes.work}\n{config}")
+        key = await new_key(hermes)
+        process = await hermes.start("api", "--port", "0")
+        assert process.stdout is not None
+        try:
+            said = (await asyncio.wait_for(process.stdout.readline(), _PATIENCE)).decode()
+            (url,) = re.findall(r"at (\S+/v1)\.", said)
+            found = Service(hermes, process, url, key)
+            yield found, model
+            await found.client.close()
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
+        assert (process.returncode, err.decode()) == (0, ""), out
+
+
+def said_to(model: ModelServer, number: int = -1) -> list[dict[str, Any]]:
+    """The messages of a request to the model, without the system prompt."""
+    return [one for one in msgspec.json.decode(model.posts[number].body)["messages"] if one["role"] != "system"]
+
+
+async def test_an_answer_whole_and_in_pieces_with_its_usage(tmp_path: Path) -> None:
+    async with service(tmp_path, Served(text="Good morning.", cached_tokens=5), "A stream of words.") as (it, model):
+        whole = await it.client.chat.completions.create(model="hermes", messages=[{"role": "user", "content": "hi"}])
+        assert whole.choices[0].message.content == "Good morning."
+        assert (whole.choices[0].finish_reason, whole.object) == ("stop", "chat.completion")
+        assert whole.usage is not None
+        assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (20, 8)
+        assert whole.usage.prompt_tokens_details is not None
+        assert whole.usage.prompt_tokens_details.cached_tokens == 5
+        stream = await it.client.chat.completions.create(
+            model="hermes",
+            messages=[{"role": "user", "content": "again"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+        pieces = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
+        assert "".join(pieces) == "A stream of words."
+        assert len([piece for piece in pieces if piece]) > 1
+        assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+        assert chunks[-1].usage is not None
+        assert chunks[-1].usage.total_tokens == 28
+        assert said_to(model)[-1]["content"] == "again"
+
+
+async def test_a_conversation_told_whole_goes_on_in_the_session_that_answered(tmp_path: Path) -> None:
+    async with service(tmp_path, "One.", "Two.", "Three.") as (it, model):
+        messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "first"}]
+        sessions = []
+        for words in ("second", ""):
+            raw = await it.client.chat.completions.with_raw_response.create(model="hermes", messages=messages)
+            sessions.append(raw.headers["x-hermes-session"])
+            messages += [{"role": "assistant", "content": raw.parse().choices[0].message.content}]
+            messages += [{"role": "user", "content": words}] if words else []
+        assert sessions[0] == sessions[1]
+        asked = said_to(model)
+        assert "Be brief." in asked[0]["content"]
+        assert [one["content"] for one in asked[1:]] == ["One.", "second"]
+        messages[-1] = {"role": "assistant", "content": "something it never said"}
+        messages += [{"role": "user", "content": "third"}]
+        raw = await it.client.chat.completions.with_raw_response.create(model="hermes", messages=messages)
+        assert raw.headers["x-hermes-session"] not in sessions  # another conversation, written down anew
+        told = [one["content"] for one in said_to(model)]
+        assert told[1:-1] == ["One.", "second", "something it never said"]
+        assert "third" in told[-1]
+
+
+async def test_named_conversations_are_sessions_that_the_terminal_knows(tmp_path: Path) -> None:
+    async with service(tmp_path, "One.", "Two.", "Three.", "Four.") as (it, model):
+        ask = it.client.chat.completions.with_raw_response.create
+        first = await ask(
+            model="hermes", messages=[{"role": "user", "content": "a"}], extra_headers={"X-Hermes-Session": "mine"}
+        )
+        second = await ask(model="hermes", messages=[{"role": "user", "content": "b"}], metadata={"session": "mine"})
+        third = await ask(model="hermes", messages=[{"role": "user", "content": "c"}], user="mine")
+        session = first.headers["x-hermes-session"]
+        assert {one.headers["x-hermes-session"] for one in (second, third)} == {session}
+        assert [one["content"] for one in said_to(model)] == ["a", "One.", "b", "Two.", "c"]
+        shown = await it.hermes.run("sessions", "show", session)
+        assert "Three." in shown.out
+        stranger = it.other(await new_key(it.hermes, "stranger"))
+        other = await stranger.chat.completions.with_raw_response.create(
+            model="hermes", messages=[{"role": "user", "content": "d"}], user=session
+        )
+        assert other.headers["x-hermes-session"] != session  # the id of another key's session is just a name
+        assert len(said_to(model)) == 1
+        await stranger.close()
+
+
+async def test_a_key_with_the_scope_goes_on_with_a_session_of_the_terminal(tmp_path: Path) -> None:
+    async with service(tmp_path, "From the terminal.", "From the API.") as (it, model):
+        asked = await it.hermes.run("-z", "hello", "--json")
+        session = asked.events[0]["session_id"]
+        client = it.other(await new_key(it.hermes, "wide", "--scope", "chat", "--scope", "sessions"))
+        answer = await client.responses.create(model="hermes", input="and now?", conversation=session)
+        assert answer.output_text == "From the API."
+        assert [one["content"] for one in said_to(model)] == ["hello", "From the terminal.", "and now?"]
+        with pytest.raises(openai.PermissionDeniedError, match="models"):
+            await client.models.list()
+        await client.close()
+
+
+async def test_responses_follow_one_another_and_branch(tmp_path: Path) -> None:
+    async with service(tmp_path, "One.", "Two.", "Other two.", "Streamed words.") as (it, model):
+        first = await it.client.responses.create(model="hermes", input="a", instructions="Be kind.")
+        assert (first.status, first.output_text, first.instructions) == ("completed", "One.", "Be kind.")
+        assert first.usage is not None
+        assert (first.usage.input_tokens, first.usage.output_tokens, first.usage.total_tokens) == (20, 8, 28)
+        await it.client.responses.create(model="hermes", input="b", previous_response_id=first.id)
+        assert [one["content"] for one in said_to(model)][1:] == ["One.", "b"]
+        branch = await it.client.responses.create(model="hermes", input="c", previous_response_id=first.id)
+        assert [one["content"] for one in said_to(model)][1:] == ["One.", "c"]
+        kinds, text = [], ""
+        async with it.client.responses.stream(
+            model="hermes", input=[{"role": "user", "content": "d"}], previous_response_id=branch.id
+        ) as stream:
+            async for event in stream:
+                kinds.append(event.type)
+                text += event.delta if event.type == "response.output_text.delta" else ""
+            final = await stream.get_final_response()
+        assert (text, final.output_text) == ("Streamed words.", "Streamed words.")
+        assert kinds[0] == "response.created"
+        assert kinds[-1] == "response.completed"
+        again = await it.client.responses.retrieve(first.id)
+        assert (again.output_text, again.status) == ("One.", "completed")
+        with pytest.raises(openai.NotFoundError):
+            await it.client.responses.create(model="hermes", input="x", previous_response_id="resp_nothing_1")
+
+
+@pytest.mark.parametrize("show", [True, False])
+async def test_tools_are_run_by_hermes_and_shown_if_wanted(tmp_path: Path, show: bool) -> None:
+    call = ServedCall("read_file", '{"path": "note.txt"}')
+    config = f"  show_tools: {str(show).lower()}\n"
+    async with service(tmp_path, Served(text="Let me look.", calls=(call,)), "It says 42.", config=config) as (
+        it,
+        model,
+    ):
+        (it.hermes.work / "note.txt").write_text("the answer is 42")
+        answer = await it.client.chat.completions.create(
+            model="hermes", messages=[{"role": "user", "content": "what does note.txt say?"}]
+        )
+        text = answer.choices[0].message.content or ""
+        assert text.startswith("Let me look.")
+        assert text.endswith("\n\nIt says 42.")
+        assert ("`read_file`" in text) is show
+        assert "the answer is 42" in model.posts[-1].body.decode()
+
+
+async def test_what_needs_approval_is_not_done(tmp_path: Path) -> None:
+    call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
+    async with service(tmp_path, Served(calls=(call,)), "I may not.") as (it, _):
+        answer = await it.client.responses.create(model="hermes", input="write it")
+        assert answer.output_text == "I may not."
+        assert not (it.hermes.work / "new.txt").exists()
+
+
+async def test_errors_have_openais_shape(tmp_path: Path) -> None:
+    broken = Served(fault=Fault(status=401, message="no such key at the provider"))
+    async with service(tmp_path, broken, repeat=True) as (it, _):
+        chat = it.client.chat.completions
+        hello: Any = [{"role": "user", "content": "hi"}]
+        with pytest.raises(openai.InternalServerError) as failed:
+            await chat.create(model="hermes", messages=hello)
+        assert (failed.value.status_code, failed.value.code) == (502, "turn_failed")
+        stream = await chat.create(model="hermes", messages=hello, stream=True)
+        with pytest.raises(openai.APIError):
+            async for _ in stream:
+                pass
+        streamed = await it.client.responses.create(model="hermes", input="hi", stream=True)
+        assert [event.type async for event in streamed][-1] == "response.failed"
+        tool: Any = {"type": "function", "function": {"name": "x", "parameters": {}}}
+        part: Any = [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]
+        for wrong, code in (
+            ({"messages": hello, "model": "gpt-9"}, 404),
+            ({"messages": [], "model": "hermes"}, 400),
+            ({"messages": part, "model": "hermes"}, 400),
+            ({"messages": hello, "model": "hermes", "n": 2}, 400),
+            ({"messages": hello, "model": "hermes", "tools": [tool]}, 400),
+            ({"messages": [{"role": "assistant", "content": "me"}], "model": "hermes"}, 400),
+        ):
+            with pytest.raises(openai.APIStatusError) as refused:
+                await chat.create(**wrong)
+            assert refused.value.status_code == code
+            assert refused.value.type in {"invalid_request_error", "not_found_error"}
+        models = [model.id async for model in it.client.models.list()]
+        assert models[0] == "hermes"
+        assert (await it.client.models.retrieve("hermes")).id == "hermes"
+
+
+async def test_only_a_valid_key_opens_and_guessing_is_slowed_down(tmp_path: Path) -> None:
+    async with service(tmp_path, "Yes.") as (it, model):
+        wrong = it.other("sk-hermes-00000000-guess")
+        codes = []
+        for _ in range(7):
+            with pytest.raises(openai.APIStatusError) as refused:
+                await wrong.models.list()
+            codes.append(refused.value.status_code)
+        assert codes[0] == 401
+        assert codes[-1] == 429
+        assert (await it.client.responses.create(model="hermes", input="hi")).output_text == "Yes."  # the right one is
+        await wrong.close()
+        removed = await it.hermes.run("api", "key", "remove", "test")
+        assert removed.code == 0
+        with pytest.raises(openai.APIStatusError):
+            await it.client.models.list()
+        assert it.key.rpartition("-")[2] not in (it.hermes.home / "gateway" / "api_keys.json").read_text()
+        assert len(model.posts) == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+async def test_pages_of_others_are_refused_even_with_a_key(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with service(tmp_path, "x", repeat=True) as (it, model), httpx2.AsyncClient(trust_env=False) as client:
+        given = {"Authorization": f"Bearer {it.key}", **headers}
+        answer = await client.get(f"{it.url}/models", headers=given)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
+        assert "access-control-allow-origin" not in answer.headers
+        assert model.posts == []
+        await client.post(f"{it.url}/responses", headers={"Authorization": given["Authorization"]}, json={"input": "x"})
+
+
+async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(tmp_path: Path) -> None:
+    slow = Served(text="A slow answer that takes its time.", delay=0.15)
+    async with service(tmp_path, slow, "After.") as (it, model):
+        stream = await it.client.responses.create(model="hermes", input="go", stream=True, conversation="c")
+        response = ""
+        async for event in stream:
+            if event.type == "response.created":
+                response = event.response.id
+            if event.type == "response.output_text.delta":
+                break
+        await stream.close()
+        async with asyncio.timeout(_PATIENCE):
+            while (found := await it.client.responses.retrieve(response)).status != "completed":  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        assert found.output_text == "A slow answer that takes its time."
+        await it.client.responses.create(model="hermes", input="and?", conversation="c")
+        assert said_to(model)[1]["content"] == "A slow answer that takes its time."
+
+
+async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(tmp_path: Path) -> None:
+    async with service(tmp_path, Served(text="x" * 400, delay=0.1), "Well.") as (it, model):
+        raw = await it.client.chat.completions.with_raw_response.create(
+            model="hermes", messages=[{"role": "user", "content": "go"}], stream=True
+        )
+        session = raw.headers["x-hermes-session"]
+        stream = raw.parse()
+        async for _ in stream:
+            break
+        await stream.close()
+        await asyncio.wait_for(model.disconnected.wait(), _PATIENCE)
+
+        async with asyncio.timeout(_PATIENCE):
+            while "interrupted" not in (await it.hermes.run("sessions", "show", session, "--json")).out:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        await it.client.responses.create(model="hermes", input="still there?")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("  host: 0.0.0.0\n", "there is no TLS"),
+        ("  host: 0.0.0.0\n  behind_proxy: true\n", "the name it is reached by"),
+        ("  tls_cert: x.pem\n", "belong together"),
+    ],
+)
+async def test_it_does_not_listen_where_that_is_not_safe(tmp_path: Path, config: str, words: str) -> None:
+    hermes = InstalledHermes(tmp_path)
+    hermes.home.mkdir()
+    (hermes.home / "config.yaml").write_text(f"api:\n{config}")
+    await new_key(hermes)
+    done = await hermes.run("api", "--port", "0")
+    assert (done.code, words in done.err) == (1, True), done.err
+
+
+async def test_without_a_key_it_does_not_start(tmp_path: Path) -> None:
+    done = await InstalledHermes(tmp_path).run("api", "--port", "0")
+    assert (done.code, "has no key yet" in done.err) == (1, True), done.err
