@@ -50,9 +50,16 @@ def build_model(
 
 
 def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
-    """One model without fallbacks and with little patience, where somebody else steps in when it fails."""
-    attempts, waiting = settings.model.max_attempts, settings.model.max_retry_wait
-    patience = Patience(attempts=min(2, attempts), waiting=min(10.0, waiting), total=45.0)
+    """One model without fallbacks and with little patience, where somebody else steps in when it fails.
+
+    How the main one thinks and samples is not asked of it: it may not know that.
+    """
+    chosen = settings.model
+    patience = Patience(attempts=min(2, chosen.max_attempts), waiting=min(10.0, chosen.max_retry_wait), total=45.0)
+    plain = msgspec.structs.replace(
+        chosen, reasoning_effort="default", reasoning_summary="off", temperature=None, max_output_tokens=None
+    )
+    settings = msgspec.structs.replace(settings, model=plain)
     return Resilient((_candidate(route, settings, secrets, Http(environment())),), patience)
 
 

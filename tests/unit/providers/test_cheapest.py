@@ -2,7 +2,10 @@
 
 import pytest
 
+from hermes.providers.adapter import Adapter
+from hermes.providers.build import build_helper, build_model
 from hermes.providers.cheapest import Need, cheapest
+from hermes.providers.endpoint import Options
 from hermes.providers.routes import chosen_route
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider, Model
@@ -64,3 +67,16 @@ def test_what_the_task_needs_comes_before_the_price() -> None:
     assert choice(mine_at("main"), Need(images=True)) == "mine:seeing"
     assert choice(mine_at("seeing"), Need(images=True)) == ""
     assert choice(mine_at("free?"), Need(window=50_000)) == ""  # its price is not known: perhaps it costs nothing
+
+
+def test_a_helper_is_asked_alone_and_plainly() -> None:
+    chosen = Model(provider="openai", default="gpt-5.5", reasoning_effort="xhigh", temperature=0.1, fallback=("gpt-5",))
+    settings, secrets = Settings(model=chosen), Secrets({}, {"OPENAI_API_KEY": "sk-test"})
+    route = cheapest(chosen_route(settings, secrets), Need())
+    assert route is not None
+    (helper,) = build_helper(route, settings, secrets).candidates
+    assert isinstance(helper.model, Adapter)
+    assert helper.model.endpoint.options == Options()
+    main = build_model(settings, secrets).candidates[0].model
+    assert isinstance(main, Adapter)
+    assert main.endpoint.options.reasoning_effort == "xhigh"
