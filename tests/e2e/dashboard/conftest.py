@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, async_playwright
 
 from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
@@ -41,11 +41,16 @@ class Board:
         self.model = model
         self.url = ""
         self.link = ""
+        self.cookies: StorageState | None = None  # of a browser that is signed in
         self._replies = replies
 
     def says(self, *replies: Served | str) -> None:
         """What the model answers next, in this order."""
         self._replies += [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+
+    def forget(self) -> None:
+        """Answers that a test before did not ask for are not given to others."""
+        self._replies.clear()
 
     @property
     def left(self) -> int:
@@ -159,6 +164,35 @@ async def visiting(browser: Browser, link: str, complaints: Complaints, **option
     finally:
         await context.close()
     assert complaints.all == []
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Board]:
+    """One dashboard for all tests of a module, each with sessions of its own."""
+    async with running(tmp_path_factory.mktemp("shared")) as board:
+        yield board
+
+
+@asynccontextmanager
+async def again(browser: Browser, board: Board, complaints: Complaints, **options: Any) -> AsyncIterator[Page]:
+    """A page on a dashboard that other tests may have visited: signed in once, with nothing else kept."""
+    if board.cookies is None:
+        context = await browser.new_context()
+        await (await context.new_page()).goto(board.link)
+        board.cookies = await context.storage_state()
+        await context.close()
+    options = {"viewport": {"width": 1280, "height": 800}, **options}
+    async with visiting(browser, f"{board.url}/", complaints, storage_state=board.cookies, **options) as one:
+        yield one
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(browser: Browser, shared: Board, complaints: Complaints) -> AsyncIterator[Page]:
+    """A page on the shared dashboard; the model must have been asked for all its answers."""
+    shared.forget()
+    async with again(browser, shared, complaints) as one:
+        yield one
+    assert shared.left == 0
 
 
 @pytest_asyncio.fixture(loop_scope="session")

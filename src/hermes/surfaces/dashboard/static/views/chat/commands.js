@@ -1,7 +1,7 @@
 // Slash commands of the page, and what they do. Skills are commands too; the server knows what they say.
 import { api } from "../../app/api.js";
 import { plural, toast, trying } from "../../app/parts.js";
-import { confirm } from "../../app/parts/dialog.js";
+import { ask, confirm } from "../../app/parts/dialog.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { kept } from "../../app/ui.js";
 
@@ -52,7 +52,10 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   navigate(pathTo("chat", made.id));
 }
 
-export async function rename(id, title) {
+/** Gives a session a title; asks for one if none is given. */
+export async function rename(id, words, before = "") {
+  const title = words || (await ask({ title: "Name this session", value: before }));
+  if (title === null) return;
   await trying(() => api.patch(`/api/sessions/${encodeURIComponent(id)}`, { title }));
 }
 
@@ -74,8 +77,8 @@ export function exportSession(id) {
 export const COMMANDS = [
   { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
   { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
-  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => chat.send(words, "steer") },
-  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => chat.send(words, "queue") },
+  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => words && chat.send(words, "steer") },
+  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => words && chat.send(words, "queue") },
   { name: "undo", value: "N", summary: "take back the last turn, or N of them, with their files", run: (chat, words) => undo(chat.id, Number(words) || 1) },
   { name: "redo", summary: "bring back what the last undo took", run: (chat) => redo(chat.id) },
   { name: "retry", summary: "take back the last turn and ask the same again", run: (chat) => retry(chat.id) },

@@ -42,7 +42,7 @@ export class Completer {
 
   async #commands(word) {
     const own = COMMANDS.filter((one) => this.session || one.alone).map((one) => ({
-      label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`, whole: !one.value,
+      label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`,
     }));
     const learned = (await knownSkills()).map((one) => ({
       label: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name}`, value: "WORDS", note: one.description,

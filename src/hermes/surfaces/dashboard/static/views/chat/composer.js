@@ -47,17 +47,21 @@ export function Composer({ chat, running, stopping, filled }) {
       }
     }
   };
+  const clear = () => {
+    setText("");
+    setImages([]);
+    kept.set(`draft.${chat.id || "new"}`, null); // at once: sending may take this input away
+  };
   const send = (how = running ? delivery : "queue") => {
     const words = text.trim();
     if (!words && !images.length) return;
     const command = called(words);
     if (command && !images.length) {
       if (!chat.id && !command.command.alone) return void toast("There is no session yet; say something first.");
-      setText("");
+      clear();
       return void command.command.run(chat, command.words);
     }
-    setText("");
-    setImages([]);
+    clear();
     chat.send(words, how, images);
   };
   const press = (event) => {
@@ -148,7 +152,7 @@ function useCompletion(session, area, text, setText) {
   const press = (event) => {
     if (!rows.length || !place.current) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const exact = rows[at].whole && rows[at].label === text.trim();
+    const exact = rows.some((row) => row.label === text.trim());
     if (step) setAt((rows.length + at + step) % rows.length);
     else if (event.key === "Escape") close();
     else if (event.key === "Tab" || (event.key === "Enter" && !exact && !event.shiftKey)) take(at);

@@ -1,7 +1,6 @@
 // Above the conversation: what it is called, which model answers, how full it is, what it cost, what can be done with it.
 import { api, may } from "../../app/api.js";
 import { Button, Dialog, Diff, Icon, Loading, count, money } from "../../app/parts.js";
-import { ask } from "../../app/parts/dialog.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { branch, compress, exportSession, redo, rename, retry, undo } from "./commands.js";
@@ -15,10 +14,7 @@ export function titleOf(state) {
 export function Header({ state, detail, model, onModel, onDrawer, chat }) {
   const [menu, setMenu] = useState(false);
   const title = titleOf(state);
-  const edit = async () => {
-    const words = await ask({ title: "Name this session", value: state.title });
-    if (words !== null) await rename(state.session, words);
-  };
+  const edit = () => rename(state.session, "", state.title);
   const act = (run) => () => {
     setMenu(false);
     run();
