@@ -18,7 +18,6 @@ Digest: TypeAlias = Callable[[str, str], Awaitable[str]]
 
 _SHOWN = 24_000
 """Characters of a page that are shown; the rest is in a file."""
-_LARGEST_PICTURE = 5 * 1024 * 1024
 _ACCEPT = (
     "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5"
 )
@@ -76,7 +75,7 @@ class PageReader:
     def _picture(self, answer: Answer, media: Media) -> ToolResult:
         source = str(answer.place)
         size = f"{len(answer.body):,} bytes"
-        if answer.cut or len(answer.body) > _LARGEST_PICTURE:
+        if answer.cut:
             return ToolResult(text=f"A picture ({media.type}), too large to look at.", ok=False, source=source)
         path = self._keep(answer.body, PICTURES[media.type])
         text = f"A picture ({media.type}, {size}), kept in {path}."
