@@ -19,7 +19,7 @@ _PAGE = 1000  # rows
 
 
 class LogFollower:
-    """Runs as a task. Rows of this process are published already, and are not published again."""
+    """Runs as a task. Rows of this process are published where they are written, not here."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -27,12 +27,17 @@ class LogFollower:
 
     async def run(self) -> None:
         """From the newest row on, until it is cancelled."""
-        last = await asyncio.to_thread(self._app.store.log.newest)
+        log_of_all = self._app.store.log
+        mine = log_of_all.remember()
+        last = await asyncio.to_thread(log_of_all.newest)
         while True:
             try:
-                while self._changed() and (rows := self._app.store.log.since(last, limit=_PAGE)):
+                while self._changed() and (rows := log_of_all.since(last, limit=_PAGE)):
                     for row in rows:
-                        self._app.publish(row, foreign=True)
+                        if row.id in mine:  # whoever wrote it here publishes it
+                            mine.discard(row.id)
+                        else:
+                            self._app.publish(row, foreign=True)
                     last = rows[-1].id
                     await asyncio.sleep(0)
             except StoreError as error:

@@ -3,6 +3,7 @@
 Writes return futures, for an event loop: they resolve once the rows are on disk.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import apsw
@@ -12,6 +13,7 @@ from hermes.core.ports import Clock
 from hermes.store.database import Database
 
 _BINDING = "key, session, chat, person, seq, busy, model"
+_HANDLED = "UPDATE gateway_inbox SET data = '' WHERE platform = ? AND id = ?"
 _PIECE = "id, session, seq, part, state, message"
 
 
@@ -36,7 +38,8 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One message on a platform, or the attempt at one. `seq` is 0 while its text is still being written."""
+    """One message on a platform, or the attempt at one. `seq` is 0 while its text is still being written; `id` is 0 for
+    one that need not be noted before it is sent."""
 
     id: int
     session: str
@@ -90,29 +93,28 @@ class Chats:
 
         return self._db.submit(job)
 
-    def set_busy(self, key: str, *, busy: bool) -> "Future[None]":
-        """Something is about to be said, or nothing is left to do."""
-        return self._do("UPDATE gateway_chats SET busy = ?, updated = ? WHERE key = ?", (busy, self._clock.now(), key))
-
     def set_model(self, key: str, model: str) -> "Future[None]":
         """Another model answers in this chat."""
         return self._do("UPDATE gateway_chats SET model = ? WHERE key = ?", (model, key))
 
     # --- what came in
 
-    def accept(self, platform: str, name: str, data: str) -> "Future[bool]":
-        """Takes a message in; False when it was taken in before."""
+    def accept(self, platform: str, name: str, data: str, key: str) -> "Future[bool]":
+        """Takes a message in, and notes that its chat is busy; False when it was taken in before."""
         now = self._clock.now()
 
         def job(connection: apsw.Connection) -> bool:
             connection.execute("INSERT OR IGNORE INTO gateway_inbox VALUES (?,?,?,?)", (platform, name, now, data))
-            return connection.changes() == 1
+            if connection.changes() != 1:
+                return False
+            connection.execute("UPDATE gateway_chats SET busy = 1 WHERE key = ? AND busy = 0", (key,))
+            return True
 
         return self._db.submit(job)
 
     def handled(self, platform: str, name: str) -> "Future[None]":
         """A message was dealt with; its id is kept."""
-        return self._do("UPDATE gateway_inbox SET data = '' WHERE platform = ? AND id = ?", (platform, name))
+        return self._do(_HANDLED, (platform, name))
 
     def waiting(self) -> list[Waiting]:
         """What was taken in and not dealt with, the oldest first."""
@@ -140,15 +142,24 @@ class Chats:
 
         return self._db.submit(job)
 
-    def sent(self, piece: Piece) -> "Future[None]":
+    def sent(self, key: str, piece: Piece) -> "Future[None]":
         """A message has arrived, under the id and for the row that the piece names now."""
+        if not piece.id:
+            row = (key, piece.session, piece.seq, piece.part, piece.state, piece.message, self._clock.now())
+            return self._do("INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,?,?,?)", row)
         values = (piece.seq, piece.part, piece.state, piece.message, piece.id)
         return self._do("UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?", values)
 
-    def rest(self, key: str, session: str, seq: int) -> "Future[None]":
-        """Everything up to that row was delivered, and nothing is left to do."""
-        query = "UPDATE gateway_chats SET seq = max(seq, ?), busy = 0, updated = ? WHERE key = ? AND session = ?"
-        return self._do(query, (seq, self._clock.now(), key, session))
+    def rest(self, key: str, session: str, seq: int, handled: Sequence[str] = ()) -> "Future[None]":
+        """Everything up to that row was delivered, those messages were dealt with, and nothing is left to do."""
+        now, platform = self._clock.now(), key.partition("/")[0]
+
+        def job(connection: apsw.Connection) -> None:
+            query = "UPDATE gateway_chats SET seq = max(seq, ?), busy = 0, updated = ? WHERE key = ? AND session = ?"
+            connection.execute(query, (seq, now, key, session))
+            connection.executemany(_HANDLED, [(platform, name) for name in handled])
+
+        return self._db.submit(job)
 
     def everywhere(self, session: str, seq: int) -> list[tuple[str, Piece]]:
         """The messages of one row in all chats that it was sent to, with the keys of these."""

@@ -39,6 +39,7 @@ class SessionLog:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
+        self._mine: set[int] | None = None
 
     def create(self, session: str, created: SessionCreated) -> Row:
         """Begins a session; its first row says so. A name that exists is an error."""
@@ -48,7 +49,8 @@ class SessionLog:
         def job(connection: apsw.Connection) -> Row:
             require_free(connection, session)
             now = self._clock.now()
-            return write_row(connection, Row(0, session, 1, new_epoch(now), now, *entry[:2], "", entry.data), created)
+            row = Row(0, session, 1, new_epoch(now), now, *entry[:2], "", entry.data)
+            return self._noted(write_row(connection, row, created))
 
         return self._db.write(job)
 
@@ -78,11 +80,18 @@ class SessionLog:
             head, epoch = head_of(connection, session)
             now = self._clock.now()
             return tuple(
-                write_row(connection, Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data), event)
+                self._noted(
+                    write_row(connection, Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data), event)
+                )
                 for seq, (entry, event) in enumerate(entries, head + 1)
             )
 
         return job
+
+    def _noted(self, row: Row) -> Row:
+        if self._mine is not None:
+            self._mine.add(row.id)
+        return row
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
@@ -92,6 +101,11 @@ class SessionLog:
             return [Row(*columns) for columns in connection.execute(_PAGE, (session, after, limit))]
 
         return self._db.read(job)
+
+    def remember(self) -> set[int]:
+        """The `id`s of rows written from now on through this very log; whoever asked takes them out again."""
+        self._mine = self._mine if self._mine is not None else set()
+        return self._mine
 
     def newest(self) -> int:
         """The `id` of the last row of all sessions; 0 when there is none."""

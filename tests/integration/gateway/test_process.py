@@ -63,6 +63,11 @@ class Service:
     def platform(self) -> dict[str, Any]:
         return next((one for one in self.status().get("parts", ()) if one["name"] == "telegram"), {})
 
+    async def noted(self, piece: int) -> None:
+        """Waits until the ledger knows that a message has arrived."""
+        with build(Settings(), Home(self.hermes.home)) as app:
+            await until(lambda: (found := app.store.chats.piece(piece)) and found[1].message)
+
     async def until_platform(self, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         await until(lambda: holds(self.platform()))
         return self.platform()
@@ -89,6 +94,7 @@ async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_double
             draft = await telegram.sees("half of an answer")
             telegram.say("waiting one")
             await until(lambda: not telegram.unacknowledged)
+            await service.noted(2)
             process.kill()
             await process.wait()
         killed = True
@@ -118,8 +124,7 @@ async def test_a_question_survives_a_kill_and_its_old_button_still_works(tmp_pat
         async with service.running() as process:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            with build(Settings(), Home(service.hermes.home)) as app:
-                await until(lambda: (found := app.store.chats.piece(1)) and found[1].message)
+            await service.noted(1)
             process.kill()
             await process.wait()
         async with service.running():

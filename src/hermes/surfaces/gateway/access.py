@@ -23,6 +23,7 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without what looks alike
 _LENGTH = 8
 _WAITING = 3  # codes of a platform at a time
 _WRONG = 5  # codes, after which none is taken
+_LOOK = 2.0  # seconds between looks whether anybody can approve
 _LOCKED = 3600.0  # seconds
 
 
@@ -33,10 +34,13 @@ class Access:
         self._settings = settings
         self._people = people
         self._clock = clock
+        self._looked = float("-inf")
+        self._approver = False
 
     def use(self, settings: GatewaySettings) -> None:
         """Other settings count from now on."""
         self._settings = settings
+        self._looked = float("-inf")
 
     def role(self, platform: str, person: Person) -> Role:
         """What somebody is. An id that the platform does not vouch for is nobody's."""
@@ -57,7 +61,13 @@ class Access:
         return role == "owner" or (role == "user" and self._settings.approvers == "user")
 
     def has_approver(self) -> bool:
-        """Whether anybody could."""
+        """Whether anybody could; looked up now and then."""
+        now = self._clock.now()
+        if not 0 <= now - self._looked < _LOOK:
+            self._looked, self._approver = now, self._find_approver()
+        return self._approver
+
+    def _find_approver(self) -> bool:
         if self._settings.owners:
             return True
         people = self._people.every()

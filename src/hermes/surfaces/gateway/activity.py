@@ -13,6 +13,7 @@ _LINES = 6  # tools that are shown at once
 _WIDTH = 120  # characters of each
 _MINUTE = 60.0
 _TICK = 5.0  # seconds
+_SOON = 0.7  # seconds before "typing" is shown: many an answer is there by then
 
 
 class Activity:
@@ -34,7 +35,7 @@ class Activity:
         """A turn began."""
         self._began = self._spoke = self._time()
         self._patience = self._settings.still_working
-        self._typing_at = 0.0
+        self._typing_at = self._began + _SOON
 
     def spoke(self) -> None:
         """The chat has got something to read."""

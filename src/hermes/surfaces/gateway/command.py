@@ -15,6 +15,7 @@ from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
+from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import PartStatus, Status, lock_path, read_status, withdraw
 from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 
@@ -44,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _action(actions, "reload", "have the running gateway read its settings anew")
     _action(actions, "stop", "have the running gateway drain and end")
     _configure_pair(_action(actions, "pair", "who is let in; approve, revoke"))
+    add_key_action(actions)
     for name, summary in (("install", "have systemd run it"), ("uninstall", "have systemd run it no more")):
         action = _action(actions, name, summary)
         action.add_argument("--system", action="store_true", help="for the whole machine, not just your session")
@@ -78,9 +80,9 @@ def run(args: argparse.Namespace) -> int:
             return _status(home, as_json=args.json)
         case "reload" | "stop":
             return _signal(home, args.action)
-        case "pair":
+        case "pair" | "key":
             with build(load(home=home), home) as app:
-                return _pair(app, args)
+                return run_keys(args, home) if args.action == "key" else _pair(app, args)
         case _:
             from hermes.surfaces.gateway.unit import install, uninstall
 

@@ -106,7 +106,6 @@ class Commands:
 
     async def retry(self, asking: Asking, _: str) -> str:
         session = asking.binding.session
-        await asyncio.wrap_future(self._app.store.chats.set_busy(asking.key, busy=True))
         await asyncio.to_thread(self._rewind.retry, session)
         await self._staff.service(session).resume(session)
         return ""
@@ -214,7 +213,6 @@ class Commands:
         else:
             return f"There is no command /{name}. /help shows what there is."
         session = asking.binding.session
-        await asyncio.wrap_future(self._app.store.chats.set_busy(asking.key, busy=True))
         via = f"{asking.key}#{asking.inbound.id}"
         await self._staff.service(session).submit(session, text, via=via)
         return ""

@@ -26,7 +26,7 @@ from hermes.store.chats import Binding, Piece
 from hermes.store.row import Row
 from hermes.surfaces.gateway.activity import Activity
 from hermes.surfaces.gateway.files import outgoing_files
-from hermes.surfaces.gateway.port import Chat, Outbound
+from hermes.surfaces.gateway.port import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.gateway.split import split
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.gateway")
 
+_PAGE = 200  # rows
 _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply comes as one message
 _CLOSING = 0.1  # seconds between looks whether a turn that ended has left anything to do
 _SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
@@ -57,6 +58,7 @@ class Delivery:
         self._wake = asyncio.Event()
         self.caught_up = asyncio.Event()
         self._rows = True
+        self._newest = 0  # row that was heard of
         self._asides: list[tuple[str, int]] = []
         self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
         self._shown: list[str] = [""] * len(self._begun)
@@ -86,8 +88,9 @@ class Delivery:
             return
         if event["session_id"] != self._binding.session:
             self._asides.append((event["session_id"], event["seq"]))
-        elif kind in _VOID:
-            self._text = ""
+        else:
+            self._newest = max(self._newest, event["seq"])
+            self._text = "" if kind in _VOID else self._text
         self._rows = True
         self._wake.set()
 
@@ -114,10 +117,12 @@ class Delivery:
             for session, seq in asides:
                 for row in self._office.log.events(session, after=seq - 1, limit=1):
                     await self._show(row, [row])
-            while rows := self._office.log.events(self._binding.session, after=self._seq, limit=200):
+            while rows := self._office.log.events(self._binding.session, after=self._seq, limit=_PAGE):
                 for row in rows:
                     await self._show(row, rows)
                     self._seq = row.seq
+                if len(rows) < _PAGE and self._seq >= self._newest:
+                    break
 
     async def _show(self, row: Row, around: list[Row]) -> None:
         event = row.event
@@ -172,7 +177,9 @@ class Delivery:
     async def _deliver(self, row: Row, text: str, *, adopt: bool = False) -> None:
         """The text in as many messages as it takes; those that were begun become the first of them."""
         session = self._binding.session
-        files = await asyncio.to_thread(outgoing_files, text, self._office.folder(session), self._file_limit)
+        files: tuple[OutgoingFile, ...] = ()
+        if "](" in text:
+            files = await asyncio.to_thread(outgoing_files, text, self._office.folder(session), self._file_limit)
         parts = [Outbound(text=part) for part in split(text, self._limits.text, self._limits.size)]
         if files and parts:
             parts.append(Outbound(text="", files=files))

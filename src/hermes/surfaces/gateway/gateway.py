@@ -65,8 +65,9 @@ class Gateway:
         self._aside = [
             loop.create_task(LogFollower(self._app).run()),
             loop.create_task(self._beat()),
-            loop.create_task(jobs.run(self._stopping)),
         ]
+        if self._app.settings.schedules.enabled:
+            self._aside.append(loop.create_task(jobs.run(self._stopping)))
         await self._settle()
         self._reception.replay()
         self._connect()

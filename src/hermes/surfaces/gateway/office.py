@@ -39,6 +39,7 @@ class Office:
         self._active: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[str, int] = {}
+        self._handled: dict[str, list[str]] = {}
         self._handle: Any = None
         self.posts: dict[str, Post] = {}
         self.settings = app.settings.gateway
@@ -108,13 +109,17 @@ class Office:
             del self._expected[key]
         self._begin(key)
 
+    def handled(self, key: str, inbound: str) -> None:
+        """A message was dealt with; written down when the chat comes to rest, as the log knows it too."""
+        self._handled.setdefault(key, []).append(inbound)
+
     def expects(self, key: str) -> bool:
         """Whether something is about to be said."""
         return key in self._expected
 
     def rest(self, binding: Binding, seq: int) -> None:
         """A chat has nothing left to do."""
-        self.ledger.rest(binding.key, binding.session, seq)
+        self.ledger.rest(binding.key, binding.session, seq, self._handled.pop(binding.key, ()))
         self._active.pop(binding.key, None)
 
     def tell(self, topic: str, binding: Binding, **more: str) -> None:

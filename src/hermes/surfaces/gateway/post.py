@@ -1,6 +1,6 @@
 """Sends and changes messages until they have arrived: waits as long as a platform asks, tries again, and keeps the
-ledger. Each message of a row is noted before it is sent and once it has arrived, so that after a crash only what is
-not known to have arrived is sent again; what was begun is finished by changing it, which can be done twice."""
+ledger. What has arrived is noted, so that after a crash only what is not known to have arrived is sent again; what was
+begun is finished by changing it, which can be done twice."""
 
 import asyncio
 import logging
@@ -56,10 +56,12 @@ class Post:
                 continue
             if piece is None and number < len(drafts):
                 piece = drafts[number]
-            piece = piece or await asyncio.wrap_future(self._ledger.sending(key, session, seq, number))
+            if piece is None and part.buttons:  # their data names the piece; the rest is known by its row
+                piece = await asyncio.wrap_future(self._ledger.sending(key, session, seq, number))
+            piece = piece or Piece(0, session, seq, number)
             arrived = await self._arrive(chat, piece, _named(part, piece))
             piece = msgspec.structs.replace(arrived, session=session, seq=seq, part=number)
-            await asyncio.wrap_future(self._ledger.sent(piece))
+            await asyncio.wrap_future(self._ledger.sent(key, piece))
             done.append(piece)
         return done
 
@@ -71,11 +73,11 @@ class Post:
         except AdapterError as error:
             self._count(error)
             piece = msgspec.structs.replace(piece, state="refused")
-            await asyncio.wrap_future(self._ledger.sent(piece))
+            await asyncio.wrap_future(self._ledger.sent(key, piece))
             return None
         self.counters.sent += 1
         piece = msgspec.structs.replace(piece, state="sent", message=message)
-        await asyncio.wrap_future(self._ledger.sent(piece))
+        await asyncio.wrap_future(self._ledger.sent(key, piece))
         return piece
 
     async def change(self, chat: Chat, message: str, out: Outbound) -> float:
@@ -158,9 +160,13 @@ class Post:
         log.error("%s: a message to chat %s can't be delivered: %s", self.adapter.name, chat.id, error)
 
 
+def _key(piece: Piece) -> str:
+    return f"hermes-{piece.id}" if piece.id else f"{piece.session}-{piece.seq}-{piece.part}"
+
+
 def _named(out: Outbound, piece: Piece) -> Outbound:
     """With the number of its piece: for platforms that drop repeats, and in the data of its buttons."""
     rows = tuple(
         tuple(Button(button.label, button.data.replace("*", str(piece.id))) for button in row) for row in out.buttons
     )
-    return msgspec.structs.replace(out, key=out.key or f"hermes-{piece.id}", buttons=rows)
+    return msgspec.structs.replace(out, key=out.key or _key(piece), buttons=rows)

@@ -63,12 +63,17 @@ class Reception:
         if not inbound.addressed and self._settings.groups == "addressed":
             return
         data = msgspec.json.encode(inbound).decode("utf-8", "replace")
+        key = key_of(inbound.chat, inbound.person, self._settings.sessions)
         ledger = self._app.store.chats
-        if not await asyncio.wrap_future(ledger.accept(inbound.chat.platform, inbound.id, data)):
-            counters.repeated += 1
-            return
-        counters.received += 1
-        self._enqueue(inbound, again=False)
+        self._office.expect(key)
+        try:
+            if not await asyncio.wrap_future(ledger.accept(inbound.chat.platform, inbound.id, data, key)):
+                counters.repeated += 1
+                return
+            counters.received += 1
+            self._enqueue(key, inbound, again=False)
+        finally:
+            self._office.came(key)
 
     def replay(self) -> None:
         """Deals with what was taken in before the last end and not dealt with."""
@@ -79,15 +84,16 @@ class Reception:
                 log.warning("a message that waits can't be read (%s %s): %s", waiting.platform, waiting.id, error)
                 continue
             if waiting.platform in self._office.posts:
-                self._enqueue(inbound, again=True)
+                key = key_of(inbound.chat, inbound.person, self._settings.sessions)
+                self._enqueue(key, inbound, again=True)
 
     async def drained(self) -> None:
         """Waits until everything that came in was dealt with."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
-    def _enqueue(self, inbound: Inbound, *, again: bool) -> None:
-        key = key_of(inbound.chat, inbound.person, self._settings.sessions)
+    def _enqueue(self, key: str, inbound: Inbound, *, again: bool) -> None:
+        self._office.expect(key)
         lane = self._lanes.get(key)
         if lane is not None:
             lane.append((inbound, again))
@@ -101,44 +107,47 @@ class Reception:
         lane = self._lanes[key]
         while lane:
             inbound, again = lane.popleft()
-            self._office.expect(key)
+            said = False
             try:
-                await self._handle(key, inbound, again=again)
+                said = await self._handle(key, inbound, again=again)
             except HermesError as error:
                 await self._tell(inbound, f"⚠️ {in_sentences(error)}")
             except Exception:  # the boundary of a request: one message must not end the chat
                 log.exception("a message of %s was not dealt with", key)
                 await self._tell(inbound, "⚠️ Something went wrong inside Hermes. The log of the gateway says what.")
             finally:
+                if said:  # the log has it: that it was dealt with is written down when the chat is at rest
+                    self._office.handled(key, inbound.id)
+                else:
+                    await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
                 self._office.came(key)
-            await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
         del self._lanes[key]
 
-    async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> None:
+    async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> bool:
+        """Whether it is in the session's log now."""
         role = self._access.role(inbound.chat.platform, inbound.person)
         if not role:  # shut out since it came in
-            return
+            return False
         if inbound.pressed:
             await self._press(inbound, role)
-            return
+            return False
         binding = await self._rooms.enter(key, inbound, role)
         if again and await asyncio.to_thread(self._is_taken, binding.session, f"{key}#{inbound.id}"):
             await self._staff.service(binding.session).resume(binding.session)
-            return
+            return True
         if (answer := await self.commands.run(Asking(key, inbound, role, binding))) is not None:
             if answer:
                 await self._tell(inbound, answer)
-            return
+            return False
         if await self._reply(binding, inbound):
-            return
+            return False
         await self._submit(binding, inbound, role)
+        return True
 
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
         text, images = await self._content(binding, inbound)
         if not text.strip() and not images:
             return
-        if not binding.busy:
-            await asyncio.wrap_future(self._app.store.chats.set_busy(binding.key, busy=True))
         service = self._staff.service(binding.session)
         via = f"{binding.key}#{inbound.id}"
         try:
@@ -194,7 +203,7 @@ class Reception:
         piece = found[1]
         if not piece.message:  # a crash came before it was known to have arrived; now it is
             piece = msgspec.structs.replace(piece, state="sent", message=inbound.message)
-            await asyncio.wrap_future(self._app.store.chats.sent(piece))
+            await asyncio.wrap_future(self._app.store.chats.sent(found[0], piece))
         session, seq = piece.session, piece.seq
         rows = await asyncio.to_thread(self._app.store.log.events, session, after=seq - 1, limit=1)
         asked = rows[0].event if rows else None

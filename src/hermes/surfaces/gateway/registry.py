@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Catalogue
 from hermes.settings import Home, Secrets, Settings
+from hermes.surfaces.gateway.api_server.keys import keys_file
 from hermes.surfaces.gateway.port import House, Part
 
 log = logging.getLogger("hermes.gateway")
@@ -44,6 +45,8 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     if settings.gateway.platforms:
         return list(dict.fromkeys(settings.gateway.platforms))
     found = [one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)]
+    if "api" not in found and keys_file(home).exists():
+        found.append("api")
     return [*found, *(name for name, _ in _of_plugins(home))]
 
 

@@ -40,7 +40,7 @@ class Rooms:
         )
         row = await asyncio.to_thread(self._app.begin, created)
         model = before.model if before else ""
-        binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, model=model))
+        binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, busy=True, model=model))
         if before is not None:
             self._office.tell("gateway.session.reset", before, new_session_id=row.session)
         return binding
@@ -48,7 +48,7 @@ class Rooms:
     async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
         """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
-        return await self._bind(key, inbound, Binding(key, info.id, "", seq=info.head))
+        return await self._bind(key, inbound, Binding(key, info.id, "", seq=info.head, busy=True))
 
     async def _bind(self, key: str, inbound: Inbound, binding: Binding) -> Binding:
         chats = self._app.store.chats

@@ -33,6 +33,7 @@ from hermes.surfaces.gateway.port import (
     utf16,
 )
 
+_CONNECTIONS = 24  # at a time; each costs a little with every call
 _POLL = 50  # seconds that Telegram holds a request for messages
 _SLACK = 15.0  # seconds more, after which a silent connection is cut
 _PATIENCE = 30.0  # seconds for everything else
@@ -66,7 +67,7 @@ class Telegram(Adapter):
         self._settings = settings
         self._listener = listener
         self._api = settings.api_url.rstrip("/")
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE, limits=httpx2.Limits(max_connections=100))
+        self._client = httpx2.AsyncClient(timeout=_PATIENCE, limits=httpx2.Limits(max_connections=_CONNECTIONS))
         self._free_at = 0.0
         self._me: dict[str, Any] = {}
 

@@ -1,0 +1,157 @@
+"""A real gateway under load: many chats at once on one process, against a loopback Telegram and a scripted model.
+
+Measured: from the moment Telegram hands out a message to the first byte of the request for its answer; memory; whether
+each message got its answer, once.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.served import Served
+from hermes.testing.telegram_server import TOKEN, TelegramServer
+
+_P99 = 250.0  # milliseconds
+_MEMORY = 400.0  # MB
+_PATIENCE = 120.0  # seconds for the last answers
+_NUMBER = re.compile(rb"message-(\d+)-of-the-benchmark")
+
+
+class Timed(TelegramServer):
+    """Notes when each message was handed out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handed: dict[int, float] = {}
+
+    async def _do_getUpdates(self, fields: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: N802 - the API's name
+        updates = await super()._do_getUpdates(fields)
+        now = time.perf_counter()
+        for update in updates:
+            if found := _NUMBER.search(update["message"]["text"].encode()):
+                self.handed.setdefault(int(found[1]), now)
+        return updates
+
+
+class Load:
+    """Messages at a steady rate, spread over the chats."""
+
+    def __init__(self, chats: int, rate: float, seconds: float) -> None:
+        self.chats = chats
+        self.rate = rate
+        self.messages = int(rate * seconds)
+        self.asked: dict[int, float] = {}
+
+    def respond(self, request: Recorded) -> Served:
+        now = time.perf_counter()
+        numbers = _NUMBER.findall(request.body)
+        for number in map(int, numbers):
+            self.asked.setdefault(number, now)
+        return Served(text=f"answer-{int(numbers[-1])}-to-you " + "and some more words " * 10, chunk=40)
+
+    async def run(self, telegram: TelegramServer) -> None:
+        begin = time.perf_counter()
+        for number in range(self.messages):
+            wait = begin + number / self.rate - time.perf_counter()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            telegram.say(f"message-{number}-of-the-benchmark", sender=1 + number % self.chats)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks gateway")
+    parser.add_argument("--quick", action="store_true", help="fewer chats, a shorter time")
+    args = parser.parse_args(argv)
+    load = Load(200, 50.0, 8.0) if args.quick else Load(1000, 50.0, 60.0)
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_measure(Path(folder), load))
+
+
+async def _measure(folder: Path, load: Load) -> int:
+    async with Timed() as telegram, ModelServer(respond=load.respond) as model:
+        hermes = InstalledHermes(folder, model.url)
+        hermes.home.mkdir()
+        gateway = {
+            "allow": ["telegram:*"],
+            "folder": str(folder / "files"),
+            "telegram": {"api_url": telegram.url, "per_second": 1000},
+        }
+        (hermes.home / "config.yaml").write_bytes(msgspec.json.encode({"gateway": gateway}))
+        (hermes.home / ".env").write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\n")
+        process = await hermes.start("gateway", "run")
+        try:
+            await telegram.until(lambda server: any(method == "getUpdates" for method, _ in server.calls))
+            telegram.calls.clear()
+            before = _cpu(process.pid)
+            await load.run(telegram)
+            await _answered(telegram, load)
+            memory, cpu = _memory(process.pid), _cpu(process.pid) - before
+        finally:
+            process.terminate()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.communicate(), 60)
+            if process.returncode is None:
+                process.kill()
+        return _report(telegram, load, memory, cpu)
+
+
+async def _answered(telegram: Timed, load: Load) -> None:
+    """Waits until every message has its answer, or for long enough."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            while len(_answers(telegram)) < load.messages:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.2)
+
+
+def _answers(telegram: Timed) -> list[int]:
+    """The answers people can read, as often as they can read them."""
+    texts = "\n".join(shown.text for shown in telegram.messages)
+    return [int(number) for number in re.findall(r"answer-(\d+)-to-you", texts)]
+
+
+def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
+    took = sorted(
+        (load.asked[number] - handed) * 1000 for number, handed in telegram.handed.items() if number in load.asked
+    )
+    answers = _answers(telegram)
+    # Words said while a turn of the same chat runs go into that turn: then one reply answers both.
+    lost = load.messages - len(load.asked)
+    doubled = len(answers) - len(set(answers))
+    p99 = took[int(len(took) * 0.99)] if took else float("inf")
+    median = statistics.median(took) if took else float("inf")
+    print(
+        f"{load.chats} chats, {load.messages} messages at {load.rate:g} a second, {cpu / load.messages * 1000:.1f} ms CPU each"
+    )
+    ok = p99 < _P99 and memory < _MEMORY and not lost and not doubled
+    print(f"message to first token request   p50 {median:7.1f} ms   p99 {p99:7.1f} ms   bar {_P99:g}")
+    print(f"memory                           {memory:7.1f} MB   bar {_MEMORY:g}")
+    print(f"lost {lost}, answered twice {doubled}, answers {len(set(answers))}   {'ok' if ok else 'MISSED'}")
+    return 0 if ok else 1
+
+
+def _memory(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else float("inf")
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
