@@ -41,7 +41,7 @@ class Feed {
   #drop() {
     const socket = this.#socket;
     this.#socket = null;
-    socket?.close();
+    if (socket) hangUp(socket);
   }
 
   async #connect() {
@@ -58,10 +58,7 @@ class Feed {
       else this.#again();
       return;
     }
-    if (attempt !== this.#attempt || this.#closed) {
-      socket.close();
-      return;
-    }
+    if (attempt !== this.#attempt || this.#closed) return hangUp(socket);
     this.#socket = socket;
     socket.onmessage = ({ data }) => this.#socket === socket && this.#take(data);
     socket.onclose = ({ code }) => this.#socket === socket && this.#lost(code);
@@ -106,6 +103,12 @@ class Feed {
       this.#now();
     }
   };
+}
+
+/** Closes a socket; one that is not open yet once it is, as browsers complain otherwise. */
+function hangUp(socket) {
+  if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+  else socket.close();
 }
 
 /** Everything of one session: its rows from the cursor on, then what happens. `cursor` resumes an earlier feed. */

@@ -1,11 +1,12 @@
 // Dialogs: the browser's own, so focus stays inside, Esc closes, and what is behind is out of reach.
-import { html, useEffect, useRef, useState, Store, useStore } from "../ui.js";
+import { html, useLayoutEffect, useRef, useState, Store, useStore } from "../ui.js";
 import { Button } from "./basics.js";
 
 /** A dialog while it is drawn. `onClose` is called when the user leaves it. */
 export function Dialog({ title, onClose, children, actions, class: more = "", plain = false }) {
   const box = useRef();
-  useEffect(() => {
+  // Before the next key: what is typed right after opening belongs to the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before instanceof HTMLElement && before.isConnected && before.focus();

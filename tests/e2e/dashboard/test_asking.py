@@ -1,0 +1,95 @@
+"""What waits for a person: approvals with exactly what will run, and questions; also of a session's helpers."""
+
+import asyncio
+import json
+
+import pytest
+from playwright.async_api import Page, expect
+from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript
+from tests.e2e.dashboard.conftest import PATIENCE, Board
+
+from hermes.testing.served import Served, ServedCall
+
+
+@pytest.fixture
+def dashboard(shared: Board) -> Board:
+    return shared
+
+
+@pytest.fixture
+def page(visit: Page) -> Page:
+    return visit
+
+
+def edit(board: Board, name: str) -> Served:
+    """The model wants to change a file."""
+    (board.hermes.work / name).write_text("def total(items):\n    return sum(items[:-1])\n")
+    arguments = {"path": name, "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
+    return Served(
+        calls=(ServedCall("read_file", json.dumps({"path": name})), ServedCall("edit_file", json.dumps(arguments)))
+    )
+
+
+async def test_a_change_is_shown_exactly_and_made_only_when_allowed(page: Page, dashboard: Board) -> None:
+    dashboard.says(edit(dashboard, "one.py"), "It is repaired.")
+    await say(page, "repair it")
+    asking = page.get_by_role("group", name="Hermes wants to use edit_file")
+    await expect(asking.locator(".diff-del .diff-text")).to_have_text("    return sum(items[:-1])")
+    await expect(asking.locator(".diff-add .diff-text")).to_have_text("    return sum(items)")
+    await expect(asking).to_contain_text(str(dashboard.hermes.work))
+    await expect(page.locator(".rail .badge")).to_have_text("1")
+    assert "[:-1]" in (dashboard.hermes.work / "one.py").read_text()
+    await box(page).evaluate("element => element.blur()")
+    async with asyncio.timeout(PATIENCE):
+        while await asking.is_visible():  # a key counts only once the question can have been read
+            await page.keyboard.press("y")
+    await rests(page, 1)
+    assert (dashboard.hermes.work / "one.py").read_text().endswith("sum(items)\n")
+    await expect(page.locator(".answered")).to_contain_text("Allowed once (by dashboard)")
+    await expect(page.locator(".rail .badge")).to_have_count(0)
+
+
+async def test_a_no_with_a_reason_reaches_the_model(page: Page, dashboard: Board) -> None:
+    dashboard.says(edit(dashboard, "two.py"), "Then I leave it.")
+    await say(page, "repair that too")
+    await page.get_by_label("Tell the model why not").fill("it is meant to be so")
+    await page.get_by_role("button", name="Deny").click()
+    await rests(page, 1)
+    assert "[:-1]" in (dashboard.hermes.work / "two.py").read_text()
+    assert "it is meant to be so" in str(dashboard.asked())
+    calls = [item for item in (await transcript(page))["items"] if item["kind"] == "tool"]
+    assert calls[-1]["status"] == "failed"
+
+
+async def test_an_answer_elsewhere_counts_here(page: Page, dashboard: Board) -> None:
+    dashboard.says(edit(dashboard, "three.py"), "Done.")
+    await say(page, "repair the third")
+    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    session = await session_of(page)
+    other = await page.context.new_page()
+    await other.goto(f"{dashboard.url}/#/chat/{session}")
+    await other.get_by_role("button", name="Allow once").click()
+    await rests(page, 1)
+    await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
+    await expect(page.locator(".message.assistant").last).to_contain_text("Done.")
+
+
+async def test_a_question_of_the_model_is_answered(page: Page, dashboard: Board) -> None:
+    arguments = json.dumps({"question": "Which colour?", "options": ["red", "blue"]})
+    dashboard.says(Served(calls=(ServedCall("ask_user", arguments),)), "Blue it is.")
+    await say(page, "paint it")
+    form = page.get_by_role("form", name="A question to you")
+    await expect(form).to_contain_text("Which colour?")
+    await form.get_by_role("button", name="blue").click()
+    await rests(page, 1)
+    assert dashboard.asked()[-1]["content"].endswith("blue")
+
+
+async def test_a_session_that_works_for_another_asks_where_the_person_is(page: Page, dashboard: Board) -> None:
+    task = ServedCall("delegate", json.dumps({"task": "write child.txt"}))
+    write = ServedCall("write_file", json.dumps({"path": "child.txt", "content": "from the child"}))
+    dashboard.says(Served(calls=(task,)), Served(calls=(write,)), "I wrote it.", "It was written.")
+    await say(page, "let somebody write it")
+    await page.get_by_role("button", name="Allow once").click()
+    await rests(page, 1)
+    assert (dashboard.hermes.work / "child.txt").read_text() == "from the child"
