@@ -1,9 +1,11 @@
 """The table of slash commands. A command is an async function of the chat and of what follows its name."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.learning.learning import PREFIX
+from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.slash import answering, asking, going, learning, rewinding, sessions
 
 if TYPE_CHECKING:
@@ -22,8 +24,14 @@ class Slash(NamedTuple):
 
 
 async def _help(chat: "Chat", _: str) -> None:
-    for line in help_lines(chat.screen.columns - 1, bold=chat.screen.style.bold, dim=chat.screen.style.dim):
+    bold, dim = chat.screen.style.bold, chat.screen.style.dim
+    for line in help_lines(chat.screen.columns - 1, bold=bold, dim=dim):
         chat.screen.line(line)
+    skills = [f"/{skill.name}" for skill in await asyncio.to_thread(chat.skills)]
+    if skills:
+        chat.screen.line(bold("Skills"))
+        for line in wrap("  ".join(skills), chat.screen.columns - 3):
+            chat.screen.line(dim(f"  {line}"))
 
 
 _MODES = ("ask", "auto-edit", "full")
@@ -107,8 +115,6 @@ def find_skill(name: str, skills: Sequence[str]) -> str:
 
 def help_lines(columns: int, *, bold: Callable[[str], str] = str, dim: Callable[[str], str] = str) -> Iterator[str]:
     """The commands and keys; on a narrow screen what they do is below them."""
-    from hermes.surfaces.terminal.text import wrap
-
     wide = columns >= 64
     parts: dict[str, list[tuple[str, str]]] = {}
     for slash in SLASHES:
