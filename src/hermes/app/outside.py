@@ -1,6 +1,7 @@
 """What a running process shows and sends to the outside: its window for `hermes events`, the bridge to a dashboard,
 hooks, webhooks and traces. Each is loaded only if it is there to be used."""
 
+import hashlib
 import logging
 import os
 import threading
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.app.hooks import HookEvents
     from hermes.bridge.bridge import Bridge
+    from hermes.bridge.traces import TraceExport
+    from hermes.bridge.webhooks import WebhookSender
 
 log = logging.getLogger("hermes.app")
 
@@ -36,10 +39,14 @@ class Outside:
         self.surface = surface
         self.bridge: Bridge | None = None
         self._hooks: HookEvents | None = None
+        self._webhooks: list[WebhookSender] = []
+        self._unsigned: list[dict[str, str]] = []
+        self._traces: TraceExport | None = None
 
     def open(self) -> None:
         """Begins whatever is configured, or found in the home."""
-        for begin in (self._open_window, self.start_bridge, self._start_hooks):
+        parts = (self._open_window, self.start_bridge, self._start_hooks, self._start_webhooks, self._start_traces)
+        for begin in parts:
             try:
                 begin()
             except (OSError, HermesError) as error:
@@ -51,6 +58,10 @@ class Outside:
             self._closed = True
         if self._hooks is not None:
             self._hooks.close()
+        for webhook in self._webhooks:
+            webhook.stop()
+        if self._traces is not None:
+            self._traces.stop()
         if self.bridge is not None:
             self.bridge.stop()
         if self._window is not None:
@@ -96,6 +107,8 @@ class Outside:
             "since": self._since,
             "bus": stats,
             "hooks": msgspec.to_builtins(self._hooks.stats()) if self._hooks is not None else [],
+            "webhooks": [*(msgspec.to_builtins(one.stats()) for one in self._webhooks), *self._unsigned],
+            "traces": msgspec.to_builtins(self._traces.stats) if self._traces is not None else None,
             "bridge": msgspec.to_builtins(self.bridge.stats()) if self.bridge is not None else None,
         }
 
@@ -110,6 +123,34 @@ class Outside:
         from hermes.app.hooks import HookEvents
 
         self._hooks = HookEvents(self._app)
+
+    def _start_webhooks(self) -> None:
+        if not self._app.settings.webhooks:
+            return
+        from hermes.bridge.webhooks import WebhookSender, key_of
+
+        home = self._app.home
+        for name, webhook in self._app.settings.webhooks.items():
+            secret = self._secrets.get(webhook.secret)
+            if not secret:
+                log.error(
+                    "the webhook %s is off: %s is not set; store it with: hermes config set %s",
+                    *(name, webhook.secret, webhook.secret),
+                )
+                self._unsigned.append({"name": name, "state": "no secret"})
+                continue
+            place = home.root / "webhooks" / hashlib.sha256(f"{name} {webhook.url}".encode()).hexdigest()[:16]
+            home.ensure(home.root / "webhooks", place)
+            self._webhooks.append(WebhookSender(self._app.bus, name, webhook, key_of(secret), place))
+
+    def _start_traces(self) -> None:
+        settings = self._app.settings.traces
+        if not settings.endpoint:
+            return
+        from hermes import __version__
+        from hermes.bridge.traces import TraceExport
+
+        self._traces = TraceExport(self._app.bus, settings, self._secrets.get, __version__)
 
     def _dashboard_came(self) -> None:
         if self.bridge is None:

@@ -7,7 +7,6 @@ acknowledged them; those that a process left behind when it was killed are sent 
 import contextlib
 import logging
 import os
-import random
 import select
 import socket
 import threading
@@ -20,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from hermes.bridge.outbox import Outbox, numbered
+from hermes.bridge.pace import Backoff, Pace
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind
 from hermes.bridge.wire import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
@@ -41,13 +41,6 @@ class Bus(Protocol):
     def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
 
     def unsubscribe(self, handle: Any, /) -> bool: ...
-
-
-class Pace(msgspec.Struct, frozen=True):
-    """How long it waits between attempts, in seconds."""
-
-    first: float = 1.0
-    most: float = 30.0
 
 
 class BridgeStats(msgspec.Struct, frozen=True):
@@ -173,7 +166,7 @@ class Bridge:
             os.write(self._waker, b"!")
 
     def _run(self) -> None:
-        delay = self._pace.first
+        backoff = Backoff(self._pace)
         while not self._stopping.is_set():
             connects, wait = self._connects, 0.0
             try:
@@ -190,9 +183,8 @@ class Bridge:
                 log.exception("the bridge failed, and tries again")
                 self.state = "waiting"
             if self._connects > connects:
-                delay = self._pace.first
-            self._stopping.wait(max(wait, delay * random.uniform(0.8, 1.2)))  # noqa: S311 - only spreads the load
-            delay = min(delay * 2, self._pace.most)
+                backoff.reset()
+            self._stopping.wait(max(wait, backoff.next()))
 
     def _say_refused(self, refused: WireRefused) -> None:
         if self.state != "refused":

@@ -327,7 +327,6 @@ class Telegram(Section, frozen=True):
         str, Meta(description="Public https address that leads to `gateway.port`; empty to ask Telegram for messages.")
     ] = ""
     per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
-    per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
 
 
 class Email(Section, frozen=True):
@@ -483,6 +482,29 @@ class Sandbox(Section, frozen=True):
     ] = True
 
 
+class Webhook(Section, frozen=True):
+    """An address that is told of events, each in a signed request. Redirects are not followed."""
+
+    url: Annotated[str, Meta(pattern=r"^https?://", description="The address; it may be private.")]
+    secret: Annotated[str, Meta(description="The variable that holds the key requests are signed with.")]
+    events: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="Topics, with `*` and `**`: `agent.turn.*`.")
+    ] = ("agent.turn.ended",)
+    contents: Annotated[bool, Meta(description="Also send fields that may hold private text.")] = False
+    timeout: Annotated[float, Meta(gt=0, le=120, description="Seconds for one request.")] = 10.0
+
+
+class Traces(Section, frozen=True):
+    """OpenTelemetry traces: a trace for each turn, with model calls and tools. Needs the extra `otel`."""
+
+    endpoint: Annotated[
+        str, Meta(description="Where spans go (OTLP over HTTP): `http://localhost:4318/v1/traces`; empty for nowhere.")
+    ] = ""
+    headers: Annotated[dict[str, str], Meta(description="Sent with each request; `${NAME}` is a secret.")] = {}
+    service_name: Annotated[str, Meta(min_length=1, description="What Hermes is called there.")] = "hermes"
+    contents: Annotated[bool, Meta(description="Also send what was said, and arguments and results of tools.")] = False
+
+
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
@@ -509,6 +531,11 @@ class Settings(Section, frozen=True):
     learning: Learning = Learning()
     dashboard: Dashboard = Dashboard()
     gateway: Gateway = Gateway()
+    webhooks: Annotated[
+        dict[str, Webhook],
+        Meta(description="Addresses that are told of events, by a name of your choice: url, secret, events."),
+    ] = {}
+    traces: Traces = Traces()
     sessions: Sessions = Sessions()
     store: Store = Store()
     display: Display = Display()

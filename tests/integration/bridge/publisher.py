@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.bridge.bridge import Bridge, Pace
+from hermes.bridge.bridge import Bridge
+from hermes.bridge.pace import Pace
 from hermes.bridge.target import finder
 from hermes.events import default_bus
 from hermes.settings import Home

@@ -52,7 +52,7 @@ class Arrivals:
         """Notes that everything up to there was published."""
         known = self._places.get(publisher)
         slot = known[0] if known is not None else self._slot(publisher)
-        if self._order[slot] != self._turn:
+        if known is None or self._order[slot] != self._turn:
             self._turn += 1
             self._order[slot] = self._turn
         self._places[publisher] = (slot, place)

@@ -1,0 +1,308 @@
+"""Traces for OpenTelemetry: each turn a trace, with a span for each model call and each tool, made from events.
+
+Attributes follow the conventions for generative AI. What was said is left out, unless the user wants it in. Everything
+happens in a thread of its own, where the libraries are loaded too.
+"""
+
+import logging
+import queue
+import re
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.events.origin import is_foreign
+from hermes.settings.secrets import mask
+from hermes.settings.sections import Traces
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span, Tracer
+
+log = logging.getLogger("hermes.traces")
+
+_TOPICS = (
+    "session.created", "agent.turn.*", "agent.message.user", "agent.message.assistant", "agent.tool.started",
+    "agent.tool.finished", "agent.model.retried", "agent.approval.*",
+)  # fmt: skip
+_KNOCK = 0.5  # seconds to see whether somebody is there
+_WAITING = 10_000  # events that wait for the thread
+_TURNS = 1000  # sessions at work that are followed at once
+_USAGE = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
+    "cost_usd": "hermes.cost_usd",
+}
+_FINE = frozenset(("done", "interrupted"))
+
+
+class Bus(Protocol):
+    """What traces need of the bus."""
+
+    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
+
+    def unsubscribe(self, handle: Any, /) -> bool: ...
+
+
+class TraceStats(msgspec.Struct):
+    """What became of the events that traces are made of."""
+
+    endpoint: str
+    spans: int = 0
+    dropped: int = 0
+    problem: str = ""
+
+
+class _Turn:
+    """A turn that runs."""
+
+    def __init__(self, span: "Span", since: float) -> None:
+        self.span = span
+        self.since = since  # when the model was asked, or is about to be
+        self.tools: dict[str, Span] = {}
+
+
+class TraceExport:
+    """Follows the turns of this process. `secret` gives the secrets that headers name."""
+
+    def __init__(self, bus: Bus, settings: Traces, secret: Callable[[str], str | None], version: str) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._secret = secret
+        self._version = version
+        self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self.stats = TraceStats(settings.endpoint)
+        self._handles = [bus.subscribe(topic, self._hear) for topic in _TOPICS]
+        self._thread = threading.Thread(target=self._run, name="hermes-traces", daemon=True)
+        self._thread.start()
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Sends what is there, if that is quickly done."""
+        for handle in self._handles:
+            self._bus.unsubscribe(handle)
+        self._queue.put(None)
+        self._thread.join(grace)
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """Runs in the publisher's thread."""
+        if is_foreign(event):
+            return
+        if self._queue.qsize() >= _WAITING:
+            self.stats.dropped += 1
+        else:
+            self._queue.put(event)
+
+    def _run(self) -> None:
+        try:
+            provider = self._provider()
+        except ImportError as error:
+            self.stats.problem = f"{error.name} is not installed"
+            log.error("no traces: %s; install it with: pip install 'hermes-agent[otel]'", self.stats.problem)  # noqa: TRY400
+            for handle in self._handles:
+                self._bus.unsubscribe(handle)
+            return
+        spans = _Spans(provider.get_tracer("hermes", self._version), contents=self._settings.contents)
+        while (event := self._queue.get()) is not None:
+            try:
+                spans.take(event)
+            except Exception:  # an event subscriber: what one event does wrong costs no other
+                log.exception("no span was made of %s", event.get("type"))
+            self.stats.spans = spans.count
+        if self._is_there():  # otherwise the libraries would try for long, and a command has to end
+            provider.shutdown()
+        else:
+            log.warning("the last spans are lost: nobody answers at %s", mask(self._settings.endpoint))
+
+    def _is_there(self) -> bool:
+        place = urlsplit(self._settings.endpoint)
+        try:
+            port = place.port or (443 if place.scheme == "https" else 80)
+            with socket.create_connection((place.hostname or "", port), timeout=_KNOCK):
+                return True
+        except (OSError, ValueError):
+            return False
+
+    def _provider(self) -> "TracerProvider":
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        _keep_quiet()
+        headers = {
+            name: re.sub(r"\$\{(\w+)\}", lambda found: self._secret(found[1]) or "", value)
+            for name, value in self._settings.headers.items()
+        }
+        names = {"service.name": self._settings.service_name, "service.version": self._version}
+        provider = TracerProvider(resource=Resource.create(names), shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(endpoint=self._settings.endpoint, headers=headers, timeout=10)
+        provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+        return provider
+
+
+class _Spans:
+    """Makes spans of events, in the order they come."""
+
+    def __init__(self, tracer: "Tracer", *, contents: bool) -> None:
+        from opentelemetry import trace
+
+        self._api = trace
+        self._tracer = tracer
+        self._contents = contents
+        self._turns: dict[str, _Turn] = {}
+        self._parents: dict[str, str] = {}
+        self._said: dict[str, str] = {}
+        self.count = 0
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        session = str(event.get("session_id", ""))
+        turn = self._turns.get(session)
+        match event["type"]:
+            case "session.created" if event.get("kind") == "child":
+                self._parents[session] = event["parent"]
+            case "agent.message.user" if self._contents:
+                self._said[session] = event["text"]
+            case "agent.turn.started":
+                self._begin(session, event)
+            case "agent.message.assistant" if turn:
+                self._reply(turn, event)
+            case "agent.tool.started" if turn:
+                self._tool(turn, session, event)
+            case "agent.tool.finished" if turn:
+                self._tool_end(turn, event)
+            case "agent.turn.ended" if turn:
+                self._end(session, turn, event)
+            case (
+                "agent.turn.steered" | "agent.model.retried" | "agent.approval.requested" | "agent.approval.answered"
+            ) if turn:
+                names = ("reason", "attempt", "delay", "provider", "model", "name", "answer", "by")
+                turn.span.add_event(event["type"], {name: event[name] for name in names if name in event}, _ns(event))
+                if event["type"] == "agent.model.retried":
+                    turn.since = event["ts"] + event.get("delay", 0.0)
+            case _:
+                pass
+
+    def _begin(self, session: str, event: Mapping[str, Any]) -> None:
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "hermes",
+            "gen_ai.conversation.id": session,
+            "hermes.turn.id": event.get("turn_id", ""),
+        }
+        said = self._said.pop(session, "")
+        if said:
+            attributes["gen_ai.input.messages"] = _messages("user", said)
+        span = self._start("invoke_agent hermes", event["ts"], attributes, self._parent_of(session))
+        self._turns[session] = _Turn(span, event["ts"])
+        if len(self._turns) > _TURNS:
+            self._turns.pop(next(iter(self._turns))).span.end()
+
+    def _parent_of(self, session: str) -> "Span | None":
+        """The call that a child works for."""
+        turn = self._turns.get(self._parents.get(session, ""))
+        if turn is None:
+            return None
+        return next(reversed(turn.tools.values()), turn.span)
+
+    def _reply(self, turn: _Turn, event: Mapping[str, Any]) -> None:
+        model = event.get("model", "")
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": event.get("provider", ""),
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "gen_ai.response.finish_reasons": [event.get("finish", "stop")],
+            "gen_ai.conversation.id": event["session_id"],
+            **_usage(event),
+        }
+        if self._contents:
+            attributes["gen_ai.output.messages"] = _messages("assistant", event.get("text", ""))
+        kind = self._api.SpanKind.CLIENT
+        span = self._start(f"chat {model}".strip(), min(turn.since, event["ts"]), attributes, turn.span, kind)
+        span.end(_ns(event))
+        turn.since = event["ts"]
+
+    def _tool(self, turn: _Turn, session: str, event: Mapping[str, Any]) -> None:
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event["name"],
+            "gen_ai.tool.call.id": event["call_id"],
+            "gen_ai.tool.type": "function",
+            "gen_ai.conversation.id": session,
+        }
+        if self._contents:
+            attributes["gen_ai.tool.call.arguments"] = event["arguments"]
+        turn.tools[event["call_id"]] = self._start(f"execute_tool {event['name']}", event["ts"], attributes, turn.span)
+
+    def _tool_end(self, turn: _Turn, event: Mapping[str, Any]) -> None:
+        span = turn.tools.pop(event["call_id"], None)
+        turn.since = event["ts"]
+        if span is None:
+            return
+        if self._contents:
+            span.set_attribute("gen_ai.tool.call.result", event.get("text", ""))
+        if not event.get("ok", True):
+            self._fail(span, "tool_failed")
+        span.end(_ns(event))
+
+    def _end(self, session: str, turn: _Turn, event: Mapping[str, Any]) -> None:
+        del self._turns[session]
+        self._parents.pop(session, None)
+        for span in turn.tools.values():
+            span.end(_ns(event))
+        turn.span.set_attributes({"hermes.turn.reason": event["reason"], **_usage(event)})
+        if event["reason"] not in _FINE:
+            self._fail(turn.span, event["reason"])
+        turn.span.end(_ns(event))
+
+    def _fail(self, span: "Span", kind: str) -> None:
+        span.set_attribute("error.type", kind)
+        span.set_status(self._api.Status(self._api.StatusCode.ERROR))
+
+    def _start(
+        self, name: str, ts: float, attributes: dict[str, Any], parent: "Span | None", kind: Any = None
+    ) -> "Span":
+        self.count += 1
+        context = self._api.set_span_in_context(parent) if parent is not None else None
+        return self._tracer.start_span(
+            name,
+            context=context,
+            kind=kind or self._api.SpanKind.INTERNAL,
+            attributes={key: value for key, value in attributes.items() if value not in ("", None)},
+            start_time=int(ts * 1e9),
+        )
+
+
+def _usage(event: Mapping[str, Any]) -> dict[str, Any]:
+    usage = event.get("usage") or {}
+    return {name: usage[field] for field, name in _USAGE.items() if usage.get(field) is not None}
+
+
+def _messages(role: str, text: str) -> str:
+    return msgspec.json.encode([{"role": role, "parts": [{"type": "text", "content": text}]}]).decode()
+
+
+def _ns(event: Mapping[str, Any]) -> int:
+    return int(event["ts"] * 1e9)
+
+
+class _Forward(logging.Handler):
+    """Sends what the libraries say to the log of Hermes, and not to the terminal."""
+
+    # pyrefly: ignore[missing-override-decorator]
+    def emit(self, record: logging.LogRecord) -> None:
+        log.log(min(record.levelno, logging.WARNING), "%s", record.getMessage())
+
+
+def _keep_quiet() -> None:
+    logger = logging.getLogger("opentelemetry")
+    if not any(isinstance(handler, _Forward) for handler in logger.handlers):
+        logger.addHandler(_Forward())
+        logger.propagate = False

@@ -1,0 +1,251 @@
+"""Outgoing webhooks: events of a pattern, each in a signed request to an address of the user's choice.
+
+Requests are signed as the Standard Webhooks specification has it. An event waits in a spool until it was taken, in
+order; an address that is down for long costs room on the disk, and nothing that anybody would feel.
+"""
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import hmac
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.bridge.pace import Backoff, Pace
+from hermes.bridge.spool import Spool, SpoolTaken, left_behind
+from hermes.events.origin import is_foreign
+from hermes.schema.catalogue import CATALOGUE
+from hermes.settings.secrets import mask
+from hermes.settings.sections import Webhook
+
+log = logging.getLogger("hermes.webhooks")
+
+_PACE = Pace(1.0, 60.0)
+_LONGEST = 300.0  # seconds that an address may ask us to wait
+_REFUSALS = 5  # how often an address may refuse an event before the next one is tried
+_READ = 64 * 1024
+_PASSING = frozenset((408, 425, 429))  # refusals that pass
+_SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
+_encode = msgspec.json.Encoder().encode
+
+State = Literal["idle", "sending", "failing", "gone", "no secret"]
+
+
+class Bus(Protocol):
+    """What webhooks need of the bus."""
+
+    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
+
+    def unsubscribe(self, handle: Any, /) -> bool: ...
+
+
+class WebhookStats(msgspec.Struct, frozen=True):
+    """What became of the events of one webhook in this process."""
+
+    name: str
+    url: str
+    state: State
+    delivered: int
+    waiting: int
+    attempts: int
+    refused: int
+    """Events that the address would not have."""
+    dropped: int
+    """Events for which there was no room."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    wait: float = 0.0
+
+
+class WebhookSender:
+    """One webhook of one process. `key` is what its requests are signed with."""
+
+    def __init__(self, bus: Bus, name: str, webhook: Webhook, key: bytes, place: Path, *, pace: Pace = _PACE) -> None:
+        self._pace = pace
+        self._bus = bus
+        self._name = name
+        self._webhook = webhook
+        self._key = key
+        self._place = place
+        self._spool = Spool(place / f"{int(time.time() * 1000):014}-{uuid.uuid4().hex}")
+        self._last: object = None
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._deadline = 0.0
+        self._state: State = "idle"
+        self._delivered = self._attempts = self._refused = 0
+        self._connection: HTTPConnection | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._handles = [bus.subscribe(pattern, self._hear) for pattern in webhook.events]
+        if any(folder != self._spool.folder for folder in left_behind(place)):
+            self._start()
+
+    def stats(self) -> WebhookStats:
+        return WebhookStats(
+            self._name, mask(self._webhook.url), self._state, self._delivered, self._spool.waiting, self._attempts,
+            self._refused, self._spool.dropped,
+        )  # fmt: skip
+
+    def stop(self, grace: float = 3.0) -> None:
+        """Hears nothing more, and gives what waits a moment. The rest is sent by the next process."""
+        for handle in self._handles:
+            self._bus.unsubscribe(handle)
+        self._deadline = time.monotonic() + (grace if self._state in {"idle", "sending"} else 0.0)
+        self._stopping.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(grace + 0.5)
+        if self._thread is None or not self._thread.is_alive():
+            self._spool.close()
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """Runs in the publisher's thread."""
+        if event is self._last or is_foreign(event):  # two of its patterns may fit
+            return
+        self._last = event
+        self._spool.add(self._record(event))
+        self._news.set()
+        if self._thread is None:
+            self._start()
+
+    def _record(self, event: Mapping[str, Any]) -> bytes:
+        topic = str(event["type"])
+        hidden = frozenset[str]() if self._webhook.contents else _SENSITIVE.get(topic, frozenset())
+        data = {name: value for name, value in event.items() if name not in hidden}
+        place = [event.get(name) for name in ("session_id", "epoch", "seq")]
+        name = "-".join(map(str, place)) if place[2] else uuid.uuid4().hex
+        return _encode({"id": name, "type": topic, "timestamp": event.get("ts", 0.0), "data": data})
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"hermes-webhook-{self._name}", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for folder in left_behind(self._place):
+                with contextlib.suppress(SpoolTaken, OSError):
+                    heir = Spool(folder)
+                    self._empty(heir)
+                    heir.close()
+            while not self._is_over():
+                self._empty(self._spool)
+                if self._stopping.is_set():
+                    return
+                self._news.wait()
+                self._news.clear()
+        except Exception:  # the main of this thread
+            log.exception("the webhook %s failed; its events are kept", self._name)
+        finally:
+            if self._connection is not None:
+                self._connection.close()
+
+    def _is_over(self) -> bool:
+        return self._state == "gone" or (self._stopping.is_set() and time.monotonic() > self._deadline)
+
+    def _empty(self, spool: Spool) -> None:
+        while not self._is_over() and (records := spool.read(_READ)):
+            for number, record in records:
+                if not self._settle(record):
+                    spool.rewind()
+                    return
+                spool.ack(number)
+
+    def _settle(self, record: bytes) -> bool:
+        """Sends a record until it is taken or refused for good; False when it has to be kept."""
+        backoff, refusals = Backoff(self._pace), 0
+        while not self._is_over():
+            self._state = "sending"
+            answer = self._post(record)
+            if 200 <= answer.status < 300:
+                self._state = "idle"
+                self._delivered += 1
+                return True
+            if answer.status == 410:
+                log.error("the webhook %s is gone (410): nothing more is sent there", self._name)
+                self._state = "gone"
+                return False
+            self._state = "failing"
+            refusals += 300 <= answer.status < 500 and answer.status not in _PASSING
+            if refusals >= _REFUSALS:
+                log.error("the webhook %s would not have an event (%d); it is left out", self._name, answer.status)
+                self._refused += 1
+                return True
+            self._stopping.wait(max(answer.wait, backoff.next()))
+            if self._stopping.is_set():
+                return False
+        return False
+
+    def _post(self, record: bytes) -> _Answer:
+        """One attempt; status 0 when there was no answer."""
+        self._attempts += 1
+        place = urlsplit(self._webhook.url)
+        path = (place.path or "/") + (f"?{place.query}" if place.query else "")
+        try:
+            connection = self._connect()
+            connection.request("POST", path, record, _signed(self._key, record))
+            response = connection.getresponse()
+            response.read(_READ)
+        except (OSError, HTTPException, ValueError) as error:
+            log.debug("the webhook %s: %s", self._name, error)
+            self._hang_up()
+            return _Answer(0)
+        if response.will_close:
+            self._hang_up()
+        wait = response.headers.get("retry-after", "0")
+        return _Answer(response.status, min(float(wait), _LONGEST) if wait.isdecimal() else 0.0)
+
+    def _connect(self) -> HTTPConnection:
+        if self._connection is None:
+            place = urlsplit(self._webhook.url)
+            host, timeout = place.hostname or "", self._webhook.timeout
+            if place.scheme == "https":
+                import ssl
+
+                import truststore  # the system's certificates, wherever the system keeps them
+
+                context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                self._connection = HTTPSConnection(host, place.port, timeout=timeout, context=context)
+            else:
+                self._connection = HTTPConnection(host, place.port, timeout=timeout)
+        return self._connection
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def key_of(secret: str) -> bytes:
+    """The key in a secret: base64 behind `whsec_`, or any text."""
+    if secret.startswith("whsec_"):
+        with contextlib.suppress(binascii.Error):
+            return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    return secret.encode()
+
+
+def _signed(key: bytes, record: bytes) -> dict[str, str]:
+    """Headers that prove who sent a record, and when."""
+    name, moment = msgspec.json.decode(record)["id"], str(int(time.time()))
+    mark = hmac.digest(key, b".".join((name.encode(), moment.encode(), record)), hashlib.sha256)
+    return {
+        "content-type": "application/json",
+        "user-agent": "hermes-webhook",
+        "webhook-id": name,
+        "webhook-timestamp": moment,
+        "webhook-signature": "v1," + base64.b64encode(mark).decode(),
+    }
