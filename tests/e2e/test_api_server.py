@@ -1,6 +1,7 @@
 """`hermes api` as a process, used through the official client of OpenAI."""
 
 import asyncio
+import base64
 import re
 import signal
 from collections.abc import AsyncIterator
@@ -18,6 +19,10 @@ from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
 _PATIENCE = 30.0
+_PIXEL = (
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8ffff3f0005fe02fe"
+    "a7356f9e0000000049454e44ae426082"
+)
 
 
 class Service:
@@ -47,7 +52,7 @@ async def service(
     async with ModelServer(*replies, repeat=repeat) as model:
         hermes = InstalledHermes(tmp_path, model.url)
         hermes.home.mkdir(exist_ok=True)
-        (hermes.home / "config.yaml").write_text(f"api:\n  folder: {hermes.work}\n{config}")
+        (hermes.home / "config.yaml").write_text(f"api:\n  folder: {hermes.work}\n{config.replace('URL', model.url)}")
         key = await new_key(hermes)
         process = await hermes.start("api", "--port", "0")
         assert process.stdout is not None
@@ -161,7 +166,8 @@ async def test_responses_follow_one_another_and_branch(tmp_path: Path) -> None:
         assert [one["content"] for one in said_to(model)][1:] == ["One.", "b"]
         branch = await it.client.responses.create(model="hermes", input="c", previous_response_id=first.id)
         assert [one["content"] for one in said_to(model)][1:] == ["One.", "c"]
-        kinds, text = [], ""
+        kinds: list[str] = []
+        text = ""
         async with it.client.responses.stream(
             model="hermes", input=[{"role": "user", "content": "d"}], previous_response_id=branch.id
         ) as stream:
@@ -221,16 +227,18 @@ async def test_errors_have_openais_shape(tmp_path: Path) -> None:
         assert [event.type async for event in streamed][-1] == "response.failed"
         tool: Any = {"type": "function", "function": {"name": "x", "parameters": {}}}
         part: Any = [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]
-        for wrong, code in (
+        wrongs: tuple[tuple[dict[str, Any], int], ...] = (
             ({"messages": hello, "model": "gpt-9"}, 404),
             ({"messages": [], "model": "hermes"}, 400),
             ({"messages": part, "model": "hermes"}, 400),
             ({"messages": hello, "model": "hermes", "n": 2}, 400),
             ({"messages": hello, "model": "hermes", "tools": [tool]}, 400),
             ({"messages": [{"role": "assistant", "content": "me"}], "model": "hermes"}, 400),
-        ):
+        )
+        create: Any = chat.create
+        for wrong, code in wrongs:
             with pytest.raises(openai.APIStatusError) as refused:
-                await chat.create(**wrong)
+                await create(**wrong)
             assert refused.value.status_code == code
             assert refused.value.type in {"invalid_request_error", "not_found_error"}
         models = [model.id async for model in it.client.models.list()]
@@ -304,8 +312,9 @@ async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(tmp_pa
         )
         session = raw.headers["x-hermes-session"]
         stream = raw.parse()
-        async for _ in stream:
-            break
+        async for chunk in stream:
+            if chunk.choices[0].delta.content:
+                break
         await stream.close()
         await asyncio.wait_for(model.disconnected.wait(), _PATIENCE)
 
@@ -313,6 +322,52 @@ async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(tmp_pa
             while "interrupted" not in (await it.hermes.run("sessions", "show", session, "--json")).out:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         await it.client.responses.create(model="hermes", input="still there?")
+
+
+async def test_a_gateway_serves_it_too_and_its_status_says_where(tmp_path: Path) -> None:
+    async with ModelServer("From the gateway.") as model:
+        hermes = InstalledHermes(tmp_path, model.url)
+        hermes.home.mkdir()
+        (hermes.home / "config.yaml").write_text(f"api:\n  port: 0\n  folder: {hermes.work}\n")
+        made = await hermes.run("gateway", "key", "add", "laptop")
+        process = await hermes.start("gateway", "run")
+        try:
+            url = ""
+            async with asyncio.timeout(_PATIENCE):
+                while not url:
+                    status = (await hermes.run("gateway", "status", "--json")).out
+                    found = re.findall(r'"identity": "(http[^"]+)"', status)
+                    url = found[0] if found else ""
+            async with openai.AsyncOpenAI(base_url=url, api_key=made.out.splitlines()[0], max_retries=0) as client:
+                answer = await client.responses.create(model="hermes", input="who are you?")
+            assert answer.output_text == "From the gateway."
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
+        assert (process.returncode, err.decode()) == (0, "")
+
+
+async def test_pictures_come_along(tmp_path: Path) -> None:
+    pixel = base64.b64encode(bytes.fromhex(_PIXEL)).decode()
+    seeing = (
+        "model: {provider: seeing, default: fake-1}\n"
+        "custom_providers: {seeing: {base_url: URL, models: {fake-1: {images: true}}}}\n"
+    )
+    async with service(tmp_path, "A dot.", config=seeing) as (it, model):
+        answer = await it.client.chat.completions.create(
+            model="hermes",
+            messages=[
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "what is it?"},
+                        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixel}"}},
+                    ],
+                }
+            ],
+        )
+        assert answer.choices[0].message.content == "A dot."
+        assert pixel in model.posts[-1].body.decode()
 
 
 @pytest.mark.parametrize(

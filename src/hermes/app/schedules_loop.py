@@ -43,7 +43,7 @@ class ScheduleLoop:
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
-        self._delivering = asyncio.Lock()
+        self._delivering: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._watching_since = 0.0
         self._failing = ""
@@ -74,6 +74,9 @@ class ScheduleLoop:
             task.cancel()
         if runs:
             await asyncio.wait(runs)
+        if self._delivering is not None:  # what is left is delivered after the next start
+            self._delivering.cancel()
+            await asyncio.wait({self._delivering})
 
     async def _looked_after(self) -> float:
         """A step; when the database can't be used just now, that is said once, and tried again."""
@@ -98,7 +101,7 @@ class ScheduleLoop:
             jobs = {job.id: job for job in self._book.store.jobs(removed=True)}
             for one in gone:
                 self._ended(one, jobs.get(one.job))
-        await self._deliver_waiting()
+        self._begin_delivering()
         while await self._begin_due(now):
             pass
         planned = await asyncio.to_thread(self._book.store.planned)
@@ -209,7 +212,7 @@ class ScheduleLoop:
         )
         if await asyncio.to_thread(self._book.store.end, instant, outcome.state, outcome.reason, delivery):
             self._ended(ended, job)
-            await self._deliver_waiting()
+            self._begin_delivering()
 
     async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
@@ -241,18 +244,25 @@ class ScheduleLoop:
             return f"not delivered: {error}"
         return WAITING
 
-    async def _deliver_waiting(self) -> None:
-        """Takes results to their chats, also those of runs in processes that could not."""
-        if self._deliver is None:
-            return
-        async with self._delivering:  # one after the other: what one run delivers another does not
-            waiting = await asyncio.to_thread(self._book.store.undelivered)
-            jobs = {job.id: job for job in self._book.store.jobs(removed=True)} if waiting else {}
-            for instant in waiting:
-                if instant.job in jobs:
-                    await self._take(self._deliver, jobs[instant.job], instant)
+    def _begin_delivering(self) -> None:
+        """On the side: a platform that does not answer holds up no job."""
+        if self._deliver is not None and (self._delivering is None or self._delivering.done()):
+            self._delivering = asyncio.ensure_future(self._deliver_waiting(self._deliver))
 
-    async def _take(self, deliver: Deliver, job: Job, instant: Instant) -> None:
+    async def _deliver_waiting(self, deliver: Deliver) -> None:
+        """Takes results to their chats, also those of runs in processes that could not. The boundary of that task."""
+        try:
+            while waiting := await asyncio.to_thread(self._book.store.undelivered):
+                jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}
+                for instant in waiting:
+                    await self._take(deliver, jobs.get(instant.job), instant)
+        except Exception:
+            log.exception("results could not be delivered; it is tried again")
+
+    async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
+        if job is None:
+            await asyncio.to_thread(self._book.store.delivered, instant, "not delivered: its job can't be read")
+            return
         text = await asyncio.to_thread(answer_of, self._app, instant.session)
         try:
             await deliver(job.deliver, report(job, instant.state, instant.reason, text))

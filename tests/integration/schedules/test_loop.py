@@ -60,6 +60,8 @@ class Bench:
             while True:
                 await self.loop.step()
                 if not self.loop.running:
+                    if self.loop._delivering:
+                        await self.loop._delivering
                     return
                 while self.loop.running:
                     await asyncio.wait({*self.loop._runs.values()})
@@ -375,6 +377,26 @@ async def test_at_most_so_many_jobs_run_side_by_side_and_none_is_lost(tmp_path: 
             await b.until_idle()
             assert [one[0] for one in b.history()] == ["done"] * 6
             assert max(seen) == 2
+
+
+async def test_a_platform_that_does_not_answer_holds_up_no_job(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        reached = asyncio.Event()
+
+        async def never(target: str, text: str) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+        loop = ScheduleLoop(b.app, b.secrets, never)
+        b.job("every hour", deliver="telegram:42")
+        for _ in range(2):
+            b.clock.advance(HOUR)
+            await loop.step()
+            await asyncio.wait({*loop._runs.values()}, timeout=30)
+        await asyncio.wait_for(reached.wait(), 20)
+        assert [one[0] for one in b.history()] == ["done", "done"]
+        await loop.close()
+        assert len(b.book.store.undelivered()) == 2
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ PLATFORMS = (
     Platform("slack", "hermes.surfaces.gateway.adapters.slack", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), "slack"),
     Platform("email", "hermes.surfaces.gateway.adapters.mail", ("EMAIL_PASSWORD",)),
     Platform("webhook", "hermes.surfaces.gateway.adapters.webhook", ("GATEWAY_WEBHOOK_SECRET",), "web"),
-    Platform("api", "hermes.surfaces.gateway.api_server.server", ("API_SERVER_KEY",), "web"),
+    Platform("api", "hermes.surfaces.gateway.api_server.server", ("GATEWAY_API_KEY",), "web"),
 )
 
 

@@ -19,7 +19,7 @@ from hermes.settings import Home, Secrets, atomic
 Scope: TypeAlias = Literal["chat", "models", "sessions"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 DEFAULT: tuple[Scope, ...] = ("chat", "models")
-SECRET = "API_SERVER_KEY"  # noqa: S105 - the name of the secret
+SECRET = "GATEWAY_API_KEY"  # noqa: S105 - the name of the secret
 
 _PREFIX = "sk-hermes-"
 _LONGEST = 512  # characters of a key that is looked at
@@ -107,7 +107,7 @@ class ApiKeys:
 
 
 def of_environment(secrets_: Secrets, text: str) -> Key | None:
-    """The key that API_SERVER_KEY holds, if this is it."""
+    """The key that GATEWAY_API_KEY holds, if this is it."""
     wanted = secrets_.get(SECRET) or ""
     if not wanted or not hmac.compare_digest(wanted.encode(), text.encode(errors="replace")):
         return None

@@ -1,0 +1,79 @@
+"""Requests of both formats, read into one."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from hermes.surfaces.gateway.api_server.asked import Asked, ChatBody, ResponseBody
+from hermes.surfaces.gateway.api_server.door import ApiError
+
+
+def chat(header: str = "", **body: Any) -> Asked:
+    return msgspec.convert({"messages": [{"role": "user", "content": "hi"}]} | body, ChatBody).asked(header)
+
+
+def response(header: str = "", **body: Any) -> Asked:
+    return msgspec.convert({"input": "hi"} | body, ResponseBody).asked(header)
+
+
+def test_what_is_new_is_all_that_the_user_said_after_the_last_answer() -> None:
+    asked = chat(
+        messages=[
+            {"role": "developer", "content": "be kind"},
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "two"},
+            {"role": "user", "content": [{"type": "text", "text": "three"}]},
+            {"role": "user", "content": "four"},
+        ]
+    )
+    assert [one.text for one in asked.now] == ["three", "four"]
+    assert [one.text for one in asked.before] == ["be kind", "one", "two"]
+    assert asked.system == "be kind"
+
+
+def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> None:
+    assert chat("h", metadata={"session": "m"}, user="u").conversation == "h"
+    assert chat(metadata={"session": "m"}, user="u").conversation == "m"
+    assert chat(user="u").conversation == "u"
+    assert chat().conversation == ""
+    assert response(conversation={"id": "c"}).conversation == "c"
+    assert response("h", conversation="c").conversation == "h"
+    assert response(user="u").conversation == ""  # there it only says who asks
+    assert response(previous_response_id="resp_1").previous == "resp_1"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tools": [{"type": "function"}]},
+        {"functions": [{"name": "x"}]},
+        {"n": 3},
+        {"messages": []},
+        {"messages": [{"role": "system", "content": "alone"}]},
+        {"messages": [{"role": "tool", "content": "x"}]},
+        {"messages": [{"role": "user", "content": [{"type": "file"}]}]},
+    ],
+)
+def test_what_would_mislead_a_client_is_refused(body: dict[str, Any]) -> None:
+    with pytest.raises(ApiError) as refused:
+        chat(**body)
+    assert refused.value.status == 400
+    assert refused.value.body["error"]["type"] == "invalid_request_error"
+
+
+def test_a_response_can_not_be_in_the_background_or_follow_two_things() -> None:
+    bodies: tuple[dict[str, Any], ...] = (
+        {"background": True},
+        {"conversation": "c", "previous_response_id": "resp_1"},
+    )
+    for body in bodies:
+        with pytest.raises(ApiError):
+            response(**body)
+    with pytest.raises(ApiError):
+        response(input=[{"type": "function_call_output", "call_id": "1", "output": "x"}])
+
+
+def test_what_makes_no_difference_is_left_alone() -> None:
+    asked = chat(temperature=0.2, max_tokens=5, tools=[], n=None, stream=None, store=True, unheard_of={"x": 1})
+    assert (asked.stream, asked.model) == (False, "hermes")
