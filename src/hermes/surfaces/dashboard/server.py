@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib.resources
+import mimetypes
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
@@ -182,23 +183,29 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
     return endpoints
 
 
-def _page() -> Response:
+def _page(call: Call) -> Response:
     """The page."""
-    return _file("index.html", "The API is there all the same; see /api/openapi.json.")
+    return _file("index.html", call, "The API is there all the same; see /api/openapi.json.")
 
 
 def _static(call: Call) -> Response:
     """What belongs to the page."""
-    return _file(call.path["file"])
+    return _file(call.path["file"], call)
 
 
-def _file(name: str, hint: str = "") -> Response:
+def _file(name: str, call: Call, hint: str = "") -> Response:
+    """A file of the page. Browsers ask whether theirs is still right; a vendored one never changes under its name."""
     top = Path(str(importlib.resources.files("hermes.surfaces.dashboard") / "static")).resolve()
     path = (top / name).resolve()
     if not path.is_relative_to(top) or not path.is_file():
         raise Refusal(404, "There is no such file.", hint)
-    kind = "text/javascript" if path.suffix in {".js", ".mjs"} else None
-    return FileResponse(path, media_type=kind, headers={"cache-control": "no-cache"})
+    facts = path.stat()
+    lasting = "private, max-age=31536000, immutable" if path.is_relative_to(top / "vendor") else "no-cache"
+    headers = {"cache-control": lasting, "etag": f'"{facts.st_mtime_ns:x}-{facts.st_size:x}"'}
+    if call.request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
+    return Response(path.read_bytes(), media_type=kind, headers=headers)
 
 
 def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
