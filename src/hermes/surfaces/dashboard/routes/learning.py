@@ -6,13 +6,13 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import UsageError
-from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
+from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.entries import Notes
 from hermes.learning.history import Entry, Reverted
 from hermes.learning.learning import Learning, open_learning
 from hermes.learning.memory import FILES
 from hermes.learning.records import Record, Use
-from hermes.learning.skill import Skill
+from hermes.learning.skill import MAIN, Skill, parse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -143,8 +143,13 @@ class LearningRoutes:
         )
 
     def skill(self, call: Call) -> SkillText:
-        """The text of a skill, or of one of its files."""
-        return SkillText(self._learning().skills.view(call.path["name"], call.query.file))
+        """The text of a skill, or of one of its files, also of one that is not offered."""
+        skills, name, file = self._learning().skills, call.path["name"], call.query.file or MAIN
+        skills.find(name)
+        text = skills.text_of(name, file)
+        if text is None:
+            raise LearningError(f"The skill {name} has no file {file}.")
+        return SkillText(parse(text).body.strip() if file == MAIN else text)
 
     def switch(self, call: Call) -> SkillList:
         """Offers a skill or not; keeps Hermes from changing it or not."""

@@ -15,11 +15,10 @@ const STATES = { connecting: ["warn", "connecting"], live: ["good", "live"], wai
 
 export default function Live({ route }) {
   const ready = useStyle("views/live.css");
-  return ready && html`<${Inspector} given=${route.query.get("pattern") ?? ""} />`;
+  return ready && html`<${Inspector} text=${route.query.get("pattern") ?? ""} />`;
 }
 
-function Inspector({ given }) {
-  const [text, setText] = useState(given);
+function Inspector({ text }) {
   const [words, setWords] = useState("");
   const [parsed, problem] = useMemo(() => parsePatterns(text), [text]);
   const patterns = useRested(parsed, problem);
@@ -46,10 +45,7 @@ function Inspector({ given }) {
     setPaused(null);
     setChosen(null);
   };
-  const change = (next) => {
-    setText(next);
-    navigate(next ? `/live?${new URLSearchParams({ pattern: next })}` : "/live", { replace: true });
-  };
+  const change = (next) => navigate(next ? `/live?${new URLSearchParams({ pattern: next })}` : "/live", { replace: true });
   useKeys([
     { keys: " ", label: "Pause or go on", group: "Live", run: (event) => (event.target.closest?.("button:not(.event-row), a") ? false : toggle()) },
     { keys: "/", label: "Change the pattern", group: "Live", run: () => input.current.select() },

@@ -14,6 +14,7 @@ export function Rows({ items, row, height, stick = false, shifted = 0, reveal = 
   const atEnd = useRef(true);
   const gone = useRef(shifted);
   const look = () => {
+    if (!box.current) return; // a last event of a list that is gone
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     atEnd.current = scrollHeight - scrollTop - clientHeight < height;
     setView((was) => (was.top === scrollTop && was.room === clientHeight ? was : { top: scrollTop, room: clientHeight }));

@@ -36,7 +36,7 @@ function Plugin({ one, onEnable }) {
   const disable = () => put({ enabled: false }, `${labelOf(one)} is off. What it had started has ended.`);
   const isOn = one.state === "enabled" || one.state === "failed";
   return html`<li class="card plugin" data-plugin-row=${one.name} data-state=${one.state}>
-    <header class="row wrap"><${PluginIcon} plugin=${one} /><h2>${labelOf(one)}</h2>${one.version && html`<span class="muted small">${one.version}</span>`}<${Tag} kind=${kind}>${words}<//></header>
+    <header class="row wrap"><${PluginIcon} plugin=${one} /><h2>${labelOf(one)}</h2>${one.version && html`<span class="muted small">${one.version}</span>`}<${Tag} kind=${kind}>${words}<//>${one.bundled && html`<${Tag}>came with Hermes<//>`}</header>
     ${one.description && html`<p>${one.description}</p>`}
     <${Wants} one=${one} />
     ${one.error && html`<p class="field-error plugin-error" role="alert">${one.error}</p>`}
@@ -44,7 +44,8 @@ function Plugin({ one, onEnable }) {
     ${one.hash && html`<p class="muted small mono" title=${one.hash}>sha256 ${one.hash.slice(0, 16)}…</p>`}
     <footer class="row wrap">
       ${one.state === "enabled" && one.entry && one.tab && html`<a class="button primary" href=${`#${pathTo("plugins", one.name)}`}>Open</a>`}
-      ${may("admin") && (one.state === "off" || one.state === "changed") && html`<${Button} kind="primary" icon="eye" onClick=${onEnable}>${one.state === "changed" ? "Look at it again" : "Look at it and enable"}<//>`}
+      ${may("admin") && one.state === "off" && one.bundled && html`<${Button} kind="primary" icon="check" busy=${busy} onClick=${() => put({ enabled: true, hash: one.hash }, `${labelOf(one)} is enabled.`)}>Enable<//>`}
+      ${may("admin") && !one.bundled && (one.state === "off" || one.state === "changed") && html`<${Button} kind="primary" icon="eye" onClick=${onEnable}>${one.state === "changed" ? "Look at it again" : "Look at it and enable"}<//>`}
       ${may("admin") && one.state === "failed" && html`<${Button} icon="retry" busy=${busy} onClick=${() => put({ enabled: true, hash: one.hash })}>Try again<//>`}
       ${may("admin") && (isOn || one.state === "changed") && html`<${Button} icon="stop" busy=${busy} onClick=${disable}>Disable<//>`}
     </footer>

@@ -18,9 +18,9 @@ export function Mounted({ plugin, kind }) {
     stage.begin(place.current).then(() => setState((was) => ({ ...was, loading: false })));
     return () => stage.end();
   }, [plugin.name, plugin.hash, round]);
-  return html`<div class=${`plugin-place ${kind}`}>
-    ${state.loading && html`<${Loading} label=${labelOf(plugin)} />`}
-    ${state.error && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(state.error) }} retry=${() => setRound(round + 1)} />`}
+  return html`<div class=${`plugin-place in-${kind}`}>
+    ${state.loading && kind !== "frame" && html`<${Loading} label=${labelOf(plugin)} />`}
+    ${state.error && kind !== "frame" && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(state.error) }} retry=${() => setRound(round + 1)} />`}
     <div ref=${place} class="plugin-own" data-plugin=${plugin.name} />
   </div>`;
 }

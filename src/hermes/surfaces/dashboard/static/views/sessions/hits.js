@@ -1,6 +1,7 @@
 // What a search found, by session: each place leads into the timeline.
 import { api } from "../../app/api.js";
 import { Empty, Icon, Loading, Problem, Time } from "../../app/parts/basics.js";
+import { plural } from "../../app/parts/format.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { addressOf, titleOf } from "./actions.js";
@@ -21,7 +22,7 @@ export function Hits({ query, found, filters, shelf }) {
   if (!groups.length && !named.length) {
     return found.fresh && html`<${Empty} icon="search" title="Nothing found">No message holds all of these words. Whole words and their beginnings are found.<//>`;
   }
-  return html`<p class="unseen" role="status">${hits} places in ${groups.length} sessions</p>
+  return html`<p class="unseen" role="status">${plural(hits, "place")} in ${plural(groups.length, "session")}</p>
     ${named.length > 0 && html`<h2 class="section-title">Named so</h2>
       <ul class="session-list">${named.slice(0, 5).map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}</ul>`}
     ${groups.length > 0 && html`<h2 class="section-title">Said in ${groups.length === 1 ? "one session" : `${groups.length} sessions`}</h2>`}

@@ -14,17 +14,13 @@ const PAUSE = 200; // milliseconds without a key before a search begins
 const FILTERS = ["surface", "state", "cost", "date"];
 
 export function SessionList({ route }) {
-  const [given, setGiven] = useState(() => readQuery(route.query));
+  const given = useMemo(() => readQuery(route.query), [route.query]);
   const filters = useMemo(() => given, FILTERS.map((name) => given[name]));
   const shelf = useShelf(filters);
   const found = useSearch(given.q);
   const search = useRef();
   const list = useRef();
-  const change = (more) => {
-    const next = { ...given, ...more };
-    setGiven(next);
-    navigate(withQuery(next), { replace: true });
-  };
+  const change = (more) => navigate(withQuery({ ...given, ...more }), { replace: true });
   useSessionKeys({ search, list, shelf });
   const isNarrowed = FILTERS.some((name) => given[name]);
   return html`<div class="page sessions">

@@ -67,7 +67,7 @@ function Setting({ one, again }) {
       ${state.error && html`<p class="field-error" role="alert" id=${`wrong-${one.key}`}>${state.error.message} ${state.error.hint}</p>`}
       <p class="setting-origin">${one.origin === "default" ? html`<${Tag}>default<//>` : isVariable ? html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>` : html`<${Tag} kind="accent">${one.origin}<//>`}
         ${one.masked && html`<span>Holds something secret: change it in the file.</span>`}
-        ${one.origin !== "default" && !isVariable && may("admin") && html`<${Button} kind="quiet" icon="undo" class="slim" disabled=${state.busy} onClick=${restore} aria-label=${`Restore the default of ${one.key}`}>default: ${asTyped(one.default) || "empty"}<//>`}</p></div>
+        ${one.origin !== "default" && !isVariable && may("admin") && html`<${Button} kind="quiet" icon="undo" class="slim" disabled=${state.busy} onClick=${restore}><span class="unseen">Restore the default of ${one.key}, </span>default: ${asTyped(one.default) || "empty"}<//>`}</p></div>
   </div>`;
 }
 
