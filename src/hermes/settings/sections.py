@@ -353,7 +353,7 @@ class Email(Section, frozen=True):
     ] = ""
 
 
-class Webhook(Section, frozen=True):
+class GatewayWebhook(Section, frozen=True):
     """Signed requests from your own programs. The key is the secret GATEWAY_WEBHOOK_SECRET."""
 
     tolerance: Annotated[float, Meta(gt=0, le=3600, description="Seconds that a request's time may be off.")] = 300.0
@@ -416,7 +416,7 @@ class Gateway(Section, frozen=True):
     ] = "https://api.openai.com/v1"
     telegram: Telegram = Telegram()
     email: Email = Email()
-    webhook: Webhook = Webhook()
+    webhook: GatewayWebhook = GatewayWebhook()
 
 
 class Schedules(Section, frozen=True):

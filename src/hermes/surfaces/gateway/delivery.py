@@ -61,7 +61,7 @@ class Delivery:
         self._newest = 0  # row that was heard of
         self._asides: list[tuple[str, int]] = []
         self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
-        self._shown: list[str] = [""] * len(self._begun)
+        self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
         self._said = ""  # the last reply, where a turn is one message
         self._edit_at = 0.0
@@ -184,9 +184,10 @@ class Delivery:
         if files and parts:
             parts.append(Outbound(text="", files=files))
         begun = self._begun if adopt else []
-        await self._post.deliver(self._binding.key, self.chat, (session, row.seq), parts, begun)
+        left = await self._post.deliver(self._binding.key, self.chat, (session, row.seq), parts, begun)
         if adopt:
-            self._begun, self._shown = self._begun[len(parts) :], self._shown[len(parts) :]
+            self._begun = left
+            self._shown.clear()
         self._activity.spoke()
 
     @property
@@ -203,16 +204,17 @@ class Delivery:
         for number, part in enumerate(split(self._text, self._limits.text, self._limits.size)):
             out = Outbound(text=part, unfinished=True)
             if number < len(self._begun):
-                if part != self._shown[number]:
-                    wait = await self._post.change(self.chat, self._begun[number].message, out)
-                    self._shown[number] = part
+                begun = self._begun[number]
+                if part != self._shown.get(begun.id):
+                    wait = await self._post.change(self.chat, begun.message, out)
+                    self._shown[begun.id] = part
                 continue
             piece = await self._post.begin(self._binding.key, self.chat, self._binding.session, number, out)
             if piece is None:
                 wait = self._limits.edit_every * 5
                 break
             self._begun.append(piece)
-            self._shown.append(part)
+            self._shown[piece.id] = part
         self._activity.spoke()
         self._edit_at = self._office.time() + max(self._limits.edit_every, wait)
 
@@ -221,8 +223,6 @@ class Delivery:
         for other in around:
             answer = other.event
             if isinstance(answer, ApprovalAnswered | QuestionAnswered) and answer.call_id == asked.call_id:
-                if answer.by == "nobody" and isinstance(asked, ApprovalRequested):
-                    await self._deliver(row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask.")
                 return
         before = self._office.asked(row, asked.call_id)
         if any(self._office.ledger.everywhere(row.session, seq) for seq, _ in before):
@@ -239,6 +239,10 @@ class Delivery:
         if not found:
             return
         asked = found[-1][1]
+        if answered.by == "nobody":
+            if isinstance(asked, ApprovalRequested) and not self._limits.whole:
+                await self._deliver(row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask.")
+            return
         for seq, _ in found:
             for key, piece in self._office.ledger.everywhere(row.session, seq):
                 await self._office.settle(key, piece, settled(asked, answered))

@@ -19,7 +19,7 @@ from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import Access
 from hermes.surfaces.gateway.listener import Listener
 from hermes.surfaces.gateway.office import Office
-from hermes.surfaces.gateway.port import Adapter, House, Inbound, Part
+from hermes.surfaces.gateway.port import Adapter, House, Part
 from hermes.surfaces.gateway.post import Counters, Post
 from hermes.surfaces.gateway.reception import Reception
 from hermes.surfaces.gateway.registry import build_part, wanted
@@ -154,7 +154,7 @@ class Gateway:
             part,
             clock=self._app.clock,
             patience=self._app.settings.gateway.connect_timeout,
-            receive=self._receive,
+            receive=self._reception.receive,
             settle=self._deliver_backlog,
         )
         if isinstance(part, Adapter):
@@ -205,9 +205,6 @@ class Gateway:
             return
         if done:
             log.info("%s: what was left over in %d chats is delivered", platform, done)
-
-    async def _receive(self, inbound: Inbound) -> None:
-        await self._reception.receive(inbound)
 
     def _place(self, session: str) -> Place:
         """Which agent a session is given to."""

@@ -56,6 +56,7 @@ class Listener:
         place = _bind(self._host, self._port)
         config = uvicorn.Config(
             self._serve,
+            interface="asgi3",
             http="h11",
             ws="none",
             log_config=None,

@@ -29,6 +29,8 @@ else:
 
 
 ChatKind: TypeAlias = Literal["direct", "group", "channel"]
+Receipt: TypeAlias = Literal["taken", "repeated", "refused"]
+"""A message was taken in, was taken in before, or is not for Hermes: from a stranger, or not meant for it."""
 FileKind: TypeAlias = Literal["image", "voice", "audio", "video", "file"]
 
 
@@ -153,7 +155,7 @@ class Inlet(Protocol):
         """It is connected, as `identity`. Returns once older replies are delivered: only then receive."""
         ...
 
-    async def receive(self, inbound: Inbound) -> None:
+    async def receive(self, inbound: Inbound) -> Receipt:
         """Takes a message or a press; when this returns it is on disk and may be acknowledged."""
         ...
 

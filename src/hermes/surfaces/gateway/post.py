@@ -44,26 +44,23 @@ class Post:
         self, key: str, chat: Chat, row: tuple[str, int], parts: Sequence[Outbound], begun: Sequence[Piece] = ()
     ) -> list[Piece]:
         """Sees to it that the parts of a row are there, each once. `begun` are messages that were made for it while
-        its text was still being written: the first ones become the first parts."""
+        its text was still being written: they become its parts. Those that were not needed come back."""
         session, seq = row
         known = {piece.part: piece for piece in self._ledger.pieces(key, session, seq)}
         drafts = [piece for piece in begun if piece.message]
-        done: list[Piece] = []
         for number, part in enumerate(parts):
             piece = known.get(number)
             if piece is not None and piece.state != "sending":
-                done.append(piece)
                 continue
-            if piece is None and number < len(drafts):
-                piece = drafts[number]
+            if piece is None and drafts:
+                piece = drafts.pop(0)
             if piece is None and part.buttons:  # their data names the piece; the rest is known by its row
                 piece = await asyncio.wrap_future(self._ledger.sending(key, session, seq, number))
             piece = piece or Piece(0, session, seq, number)
             arrived = await self._arrive(chat, piece, _named(part, piece))
             piece = msgspec.structs.replace(arrived, session=session, seq=seq, part=number)
             await asyncio.wrap_future(self._ledger.sent(key, piece))
-            done.append(piece)
-        return done
+        return drafts
 
     async def begin(self, key: str, chat: Chat, session: str, part: int, out: Outbound) -> Piece | None:
         """Sends the beginning of what is still being written; None when the platform is too busy for that."""

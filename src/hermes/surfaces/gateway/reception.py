@@ -21,7 +21,7 @@ from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.commands import Asking, Commands
 from hermes.surfaces.gateway.files import keep_file
 from hermes.surfaces.gateway.office import Office
-from hermes.surfaces.gateway.port import AdapterError, Inbound, Outbound
+from hermes.surfaces.gateway.port import AdapterError, Inbound, Outbound, Receipt
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.rooms import Rooms
 from hermes.surfaces.gateway.rules import key_of
@@ -52,16 +52,16 @@ class Reception:
     def _settings(self) -> GatewaySettings:
         return self._app.settings.gateway
 
-    async def receive(self, inbound: Inbound) -> None:
+    async def receive(self, inbound: Inbound) -> Receipt:
         """Returns once it is on disk. A stranger's words are not kept, and those not meant for Hermes neither."""
         counters = self._office.posts[inbound.chat.platform].counters
         role = self._access.role(inbound.chat.platform, inbound.person)
         if not role:
             counters.strangers += 1
             await self._meet(inbound)
-            return
+            return "refused"
         if not inbound.addressed and self._settings.groups == "addressed":
-            return
+            return "refused"
         data = msgspec.json.encode(inbound).decode("utf-8", "replace")
         key = key_of(inbound.chat, inbound.person, self._settings.sessions)
         ledger = self._app.store.chats
@@ -69,9 +69,10 @@ class Reception:
         try:
             if not await asyncio.wrap_future(ledger.accept(inbound.chat.platform, inbound.id, data, key)):
                 counters.repeated += 1
-                return
+                return "repeated"
             counters.received += 1
             self._enqueue(key, inbound, again=False)
+            return "taken"
         finally:
             self._office.came(key)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, in_sentences
 from hermes.settings.secrets import mask
-from hermes.surfaces.gateway.port import Inbound, Part, TooFast, Unauthorized
+from hermes.surfaces.gateway.port import Inbound, Part, Receipt, TooFast, Unauthorized
 from hermes.surfaces.gateway.status import PartState, PartStatus
 
 log = logging.getLogger("hermes.gateway")
@@ -36,7 +36,7 @@ class Supervisor:
         *,
         clock: Clock,
         patience: float,
-        receive: Callable[[Inbound], Awaitable[None]],
+        receive: Callable[[Inbound], Awaitable[Receipt]],
         settle: Callable[[str], Awaitable[None]],
     ) -> None:
         self.part = part
@@ -57,9 +57,9 @@ class Supervisor:
         log.info("%s is connected as %s", self.part.name, identity)
         await self._settle(self.part.name)
 
-    async def receive(self, inbound: Inbound) -> None:
+    async def receive(self, inbound: Inbound) -> Receipt:
         """Takes a message in."""
-        await self._receive(inbound)
+        return await self._receive(inbound)
 
     def disturbed(self, why: str) -> None:
         """The part sees to it itself; here it is shown."""
