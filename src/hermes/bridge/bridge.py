@@ -102,7 +102,7 @@ class Bridge:
         """How many transient events the dashboard says it has; -1 before it said so."""
         self._url = ""
         self._connects = 0
-        self.state: State = "waiting"
+        self.state: State = "connecting"
         self.channel = channel
         self.outbox = Outbox(place, uuid.uuid4().hex, int(time.time() * 1000), hide=hide)
         self._handle = bus.subscribe("**", self._hear)
@@ -136,7 +136,7 @@ class Bridge:
         if self.state == "stopped":
             return
         self._bus.unsubscribe(self._handle)
-        self._deadline = time.monotonic() + (grace if self.state == "connected" else 0.0)
+        self._deadline = time.monotonic() + (grace if self.state in {"connecting", "connected"} else 0.0)
         self._stopping.set()
         self._wake()
         self._thread.join(grace + 1.0)
@@ -231,8 +231,8 @@ class Bridge:
         wire.send(b"[" + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names) + b"]")
         deadline = time.monotonic() + _UNANSWERED
         while self.arrived < 0:
-            self._poll(wire.fileno(), not wire.is_idle, deadline - time.monotonic())
-            if time.monotonic() > deadline or self._stopping.is_set():
+            self._poll(wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1))
+            if time.monotonic() > deadline or self._is_late:
                 raise WireClosed("the dashboard does not say what has arrived")
             wire.push()
             self._receive(wire)
@@ -264,7 +264,12 @@ class Bridge:
     def _is_done(self, wire: Wire) -> bool:
         if not self._stopping.is_set():
             return False
-        return time.monotonic() > self._deadline or (wire.is_idle and not self._waits and not self.outbox.has_news)
+        return self._is_late or (wire.is_idle and not self._waits and not self.outbox.has_news)
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether it was to stop before now."""
+        return self._stopping.is_set() and time.monotonic() > self._deadline
 
     def _frames(self) -> list[bytes]:
         """What is sent next: first what others left behind."""
@@ -283,8 +288,8 @@ class Bridge:
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
         """Waits on behalf of a connection that is being made."""
         deadline = time.monotonic() + seconds
-        while not self._poll(sock.fileno(), also_write, deadline - time.monotonic()):
-            if self._stopping.is_set():
+        while not self._poll(sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)):
+            if self._is_late:
                 raise _Stopped("to stop")
             if time.monotonic() >= deadline:
                 raise WireClosed("it took too long")

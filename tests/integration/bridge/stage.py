@@ -31,7 +31,7 @@ _out = os.open({out!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 def note(event):
     if not event["type"].startswith("bus."):
         os.write(_out, (json.dumps({{key: value for key, value in event.items() if key != "text"}}) + chr(10)).encode())
-for topic in ("agent.tool.**", "gap", "gateway.**", "plugin.**"):
+for topic in ("agent.**", "session.**", "tui.**", "gap", "gateway.**", "plugin.**"):
     subscribe(topic, note)
 """
 
@@ -90,11 +90,15 @@ class Witness:
 
     async def bear(self) -> None:
         """Has its plugin publish something."""
-        token = Keyring(self.home, time.time).mint("token", ("admin",), seconds=3600.0)
         async with httpx2.AsyncClient(trust_env=False) as client:
             url = f"http://127.0.0.1:{self.port}/api/plugins/witness/born"
-            answer = await client.post(url, headers={"Authorization": f"Bearer {token}"})
+            answer = await client.post(url, headers=self.headers())
             assert answer.status_code == 200, answer.text
+
+    def headers(self) -> dict[str, str]:
+        """What lets a script in."""
+        token = Keyring(self.home, time.time).mint("token", ("admin",), seconds=3600.0)
+        return {"Authorization": f"Bearer {token}"}
 
     def heard(self, topic: str = "agent.tool.started", who: int = 0) -> list[int]:
         """The numbers of the events that were published there, in order."""
