@@ -250,7 +250,7 @@ def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
 def _listen(host: str, port: int) -> socket.socket:
     name = host or "::"
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio looks at it: without delay
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((name.strip("[]"), port))
