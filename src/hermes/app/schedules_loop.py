@@ -118,12 +118,13 @@ class ScheduleLoop:
 
     async def _begin_due(self, now: float) -> bool:
         """Looks at everything that is due; True when that brought new instants."""
+        due = [one for one in await asyncio.to_thread(self._book.store.planned) if one.starts <= now]
+        if not due:
+            return False
         jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}
         busy = {one.job for one in await asyncio.to_thread(self._book.store.running)}
         again = False
-        for instant in await asyncio.to_thread(self._book.store.planned):
-            if instant.starts > now:
-                break
+        for instant in due:
             job = jobs.get(instant.job)
             if job is None:
                 continue
@@ -178,7 +179,7 @@ class ScheduleLoop:
             return self._book.store.claim(instant)
         after = self._book.ran(job)
         coming = following(after, instant.due) if instant.cause == "schedule" else None
-        taken = self._book.store.claim(instant, job=after if after != job else None, following=coming)
+        taken = self._book.store.claim(instant, ran=self._book.ran, following=coming)
         if taken is not None and coming is None and instant.cause == "schedule":
             self._book.changed(job, "ended")
         return taken

@@ -1,7 +1,7 @@
 """Jobs and the instants they were planned for. Each instant is written before it runs and ends exactly once; of all
 processes that look after the schedules, one runs it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import apsw
@@ -61,10 +61,6 @@ class Schedules:
         ids = ", ".join(job.id for job in found)
         raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
 
-    def revision(self) -> int:
-        """Grows whenever a job is made or changed, by whichever process."""
-        return int(self._rows("SELECT coalesce(max(revision), 0) FROM jobs", ())[0][0])
-
     def put(self, job: Job, *, dropped: str, following: Instant | None) -> None:
         """Makes or changes a job. What was planned for it ends as skipped, for the reason given; `following` is planned
         instead."""
@@ -91,10 +87,12 @@ class Schedules:
         """What runs now, here or elsewhere."""
         return self._select("WHERE state = 'running' ORDER BY began", ())
 
-    def claim(self, instant: Instant, *, job: Job | None = None, following: Instant | None = None) -> Instant | None:
+    def claim(
+        self, instant: Instant, *, ran: Callable[[Job], Job] | None = None, following: Instant | None = None
+    ) -> Instant | None:
         """Takes an instant to run it here, and plans the one after it; None if it is not to be had (any more).
 
-        A job runs once at a time. `job` is written too, if running changes it.
+        A job runs once at a time. `ran` says what the run changes about the job.
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
@@ -112,8 +110,8 @@ class Schedules:
             connection.execute(query, (taken.owner, taken.expires, now, instant.job, instant.due))
             if not connection.changes():
                 return None
-            if job is not None:
-                _put(connection, job)
+            if ran is not None:
+                _change_job(connection, instant.job, ran)
             if following is not None:
                 _write(connection, following)
             return taken
@@ -207,6 +205,13 @@ def _read(name: str, data: str) -> Job | None:
 def _put(connection: apsw.Connection, job: Job) -> None:
     query = "INSERT OR REPLACE INTO jobs SELECT ?, coalesce(max(revision), 0) + 1, ? FROM jobs"
     connection.execute(query, (job.id, msgspec.json.encode(job).decode()))
+
+
+def _change_job(connection: apsw.Connection, name: str, change: Callable[[Job], Job]) -> None:
+    """Changes the job as it is now, whoever has changed it since it was looked at."""
+    job = _read(name, str(connection.execute("SELECT data FROM jobs WHERE id = ?", (name,)).get))
+    if job is not None and (changed := change(job)) != job:
+        _put(connection, changed)
 
 
 def _write(connection: apsw.Connection, instant: Instant) -> None:

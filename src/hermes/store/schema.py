@@ -88,7 +88,7 @@ CREATE INDEX sessions_by_parent ON sessions (parent) WHERE kind = 'child';
 SCHEDULES = """
 CREATE TABLE jobs (
   id       TEXT PRIMARY KEY,
-  revision INTEGER NOT NULL,    -- grows with each change of any job, so that a loop elsewhere notices it
+  revision INTEGER NOT NULL,    -- grows with each change of any job
   data     TEXT NOT NULL        -- the job as JSON, see schema/schedules.py
 ) WITHOUT ROWID;
 

@@ -415,3 +415,15 @@ async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dic
         with pytest.raises(HermesError, match=words):
             made(**change)
         assert b.book.store.jobs() == []
+
+
+async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        seen = b.job("every hour", times=3)
+        b.clock.advance(HOUR)
+        instant = b.book.store.planned()[0]
+        changed = msgspec.structs.replace(seen, name="renamed")
+        b.book.store.put(changed, dropped="", following=instant)
+        assert b.loop.claim(seen, instant) is not None
+        job = b.book.store.find(seen.id)
+        assert (job.name, job.times) == ("renamed", 2)

@@ -25,15 +25,13 @@ def run(args: argparse.Namespace) -> int:
     start_log()  # warnings belong there; what runs is told in lines
     app, book = open_book()
     with app:
-        if args.action == "run":
-            return asyncio.run(_run_now(app, book, args.job))
-        return asyncio.run(_daemon(app))
+        return asyncio.run(_run_now(app, book, args.job) if args.action == "run" else _daemon(app))
 
 
 async def _run_now(app: App, book: JobBook, name: str) -> int:
     """Runs one job here, whatever the plan says. Ctrl-C stops it, and the history says so."""
     job, instant = book.by_hand(name)
-    loop = ScheduleLoop(app, load_secrets(home=app.home))
+    loop = _loop(app)
     taken = loop.claim(job, instant)
     if taken is None:
         raise HermesError(
@@ -64,9 +62,16 @@ async def _daemon(app: App) -> int:
     app.bus.subscribe("schedule.started", lambda event: _line(event, "runs"))
     app.bus.subscribe("schedule.ended", lambda event: _line(event, str(event["state"])))
     print("Jobs run when they are due. Ctrl-C ends it.", flush=True)
-    await ScheduleLoop(app, load_secrets(home=app.home)).run(stop)
+    await _loop(app).run(stop)
     print("Ended. Jobs rest until something runs them again.")
     return 0
+
+
+def _loop(app: App) -> ScheduleLoop:
+    """The loop of this process, which the outside can see."""
+    secrets = load_secrets(home=app.home)
+    app.go_live(secrets, "cron")
+    return ScheduleLoop(app, secrets)
 
 
 def _line(event: Mapping[str, Any], what: str) -> None:
