@@ -7,8 +7,8 @@ import { fileOf, labelOf } from "./known.js";
 
 const { html, useEffect, useRef, useState } = ui;
 
-/** A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on. */
-export function Mounted({ plugin, kind }) {
+/** A plugin's module in an element: [its place, as a ref; {loading, error}; trying it again]. */
+export function useMounted(plugin, kind) {
   const place = useRef();
   const [state, setState] = useState({ loading: true, error: null });
   const [round, setRound] = useState(0);
@@ -17,10 +17,16 @@ export function Mounted({ plugin, kind }) {
     setState({ loading: true, error: null });
     stage.begin(place.current).then(() => setState((was) => ({ ...was, loading: false })));
     return () => stage.end();
-  }, [plugin.name, plugin.hash, round]);
+  }, [plugin.name, plugin.hash, kind, round]);
+  return [place, state, () => setRound(round + 1)];
+}
+
+/** A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on. */
+export function Mounted({ plugin, kind }) {
+  const [place, { loading, error }, again] = useMounted(plugin, kind);
   return html`<div class=${`plugin-place in-${kind}`}>
-    ${state.loading && kind !== "frame" && html`<${Loading} label=${labelOf(plugin)} />`}
-    ${state.error && kind !== "frame" && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(state.error) }} retry=${() => setRound(round + 1)} />`}
+    ${loading && html`<${Loading} label=${labelOf(plugin)} />`}
+    ${error && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(error) }} retry=${again} />`}
     <div ref=${place} class="plugin-own" data-plugin=${plugin.name} />
   </div>`;
 }

@@ -1,14 +1,22 @@
-// Plugins with a page of their own, as places in the navigation.
+// Plugins with a page of their own, as places in the navigation. One with a widget draws its own icon there.
 import { html, useEffect, useStore } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
-import { Mounted } from "./mount.js";
 import { labelOf, plugins, refreshPlugins, tabsOf } from "./known.js";
+import { useMounted } from "./mount.js";
 
 /** Entries like those of the table of views; `draw` gives the icon. */
 export function usePluginTabs() {
   const known = useStore(plugins);
   useEffect(() => void refreshPlugins(), []);
   return tabsOf(known).map((plugin) => ({
-    name: `plugins/${plugin.name}`, label: labelOf(plugin), icon: "plugins", draw: () => (plugin.widget ? html`<${Mounted} plugin=${plugin} kind="frame" />` : html`<${PluginIcon} plugin=${plugin} />`),
+    name: `plugins/${plugin.name}`, label: labelOf(plugin), icon: "plugins",
+    draw: () => (plugin.widget ? html`<${LiveIcon} key=${plugin.name} plugin=${plugin} />` : html`<${PluginIcon} plugin=${plugin} />`),
   }));
+}
+
+/** Drawn by the plugin itself; by its still icon until it is there, and when it fails. */
+function LiveIcon({ plugin }) {
+  const [place, { loading, error }] = useMounted(plugin, "frame");
+  const still = loading || error;
+  return html`${still && html`<${PluginIcon} plugin=${plugin} />`}<span ref=${place} class="plugin-live" hidden=${Boolean(still)} data-plugin-icon=${plugin.name} />`;
 }
