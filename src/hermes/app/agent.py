@@ -97,7 +97,7 @@ class Agent:
     def _own_tools(self, session: str) -> tuple[Tool, ...]:
         """Tools that are made of the agent itself."""
         may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
-        learned = () if self.describe().local else self.learner.tools()
+        learned = () if self.describe().local else self.learner.tools(self._app.person(session))
         return (*((self._delegation.delegate,) if may_delegate else ()), *learned)
 
     @cached_property
@@ -231,7 +231,8 @@ class Agent:
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
         system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
-        if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt):
+        person = self._app.person(session)
+        if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt, person):
             system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 

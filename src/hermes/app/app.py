@@ -65,6 +65,7 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
+        self._persons: dict[str, str] = {}
         self._outside: list[Outside] = []  # one at most, and the same one under other settings
         self._going_live = threading.Lock()
         self._told = Told()
@@ -149,6 +150,18 @@ class App:
 
                 self._outside.append(Outside(self, secrets, surface))
                 self._outside[0].open()
+
+    def person(self, session: str) -> str:
+        """Whom a session works for, when that is somebody else than the user; a child's is that of its root."""
+        known = self._persons.get(session)
+        if known is None:
+            info = self.store.sessions.find(session)
+            first = self.store.log.events(info.root if info.kind == "child" else info.id, limit=1)
+            created = first[0].event if first else None
+            known = created.person if isinstance(created, SessionCreated) else ""
+        with self._remembering:
+            _remember(self._persons, session, known)
+        return known
 
     def snapshot(self, session: str) -> None:
         """Writes the session's JSON copy, if the user wants one. To be called after each turn.

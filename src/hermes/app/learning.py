@@ -47,14 +47,21 @@ class Learner:
         self._handle: Any = None
         self.learning: Learning = open_learning(app.home, self._settings, environment(), clock=app.clock)
 
-    def tools(self) -> tuple[Tool, ...]:
-        """The tools of a conversation."""
-        landing = Conversation(self.learning, mode=self._settings.mode, record=self._record, taint=self._doubt)
-        return LearningTools(self.learning, landing, self._app.clock).all()
+    def tools(self, person: str = "") -> tuple[Tool, ...]:
+        """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
+        learning = self._of(person)
+        landing = Conversation(learning, mode=self._settings.mode, record=self._record, taint=self._doubt)
+        tools = LearningTools(learning, landing, self._app.clock).all()
+        return tuple(tool for tool in tools if tool.spec.name != "skill_manage") if person else tools
 
-    def prompt(self) -> str:
+    def _of(self, person: str) -> Learning:
+        if not person:
+            return self.learning
+        return open_learning(self._app.home, self._settings, environment(), clock=self._app.clock, person=person)
+
+    def prompt(self, person: str = "") -> str:
         """The part of a new session's system prompt; empty when there is nothing to tell."""
-        parts = {"Memory": self.learning.memory.snapshot, "Skills": self.learning.skills.index}
+        parts = {"Memory": self._of(person).memory.snapshot, "Skills": self.learning.skills.index}
         return "\n\n".join(filter(None, (self._part(name, make) for name, make in parts.items())))
 
     def _part(self, name: str, make: Callable[[], str]) -> str:
@@ -126,8 +133,8 @@ class Learner:
 
     def _is_due(self, session: str) -> bool:
         try:
-            if self._app.store.sessions.find(session).kind == "child":
-                return False
+            if self._app.store.sessions.find(session).kind == "child" or self._app.person(session):
+                return False  # what others say is not taken for the user's own
         except SessionNotFound:
             return False
         tally = self._tallies.pop(session, None) or Tally()

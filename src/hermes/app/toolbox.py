@@ -86,8 +86,12 @@ class Toolbox:
         info = self._app.store.sessions.find(session)
         if info.kind == "child":
             info = self._app.store.sessions.find(info.root)
-        extra = (*self._more(session), *served, *self._scheduling(info.surface))
+        person = self._app.person(session)
+        extra = (*self._more(session), *served, *(() if person else self._scheduling(info.surface)))
         needs = needs_of(self._app, self._secrets, surface=info.surface, extra=extra, digest=self._digest)
+        if person:  # past sessions and jobs are the user's
+            choice = msgspec.structs.replace(needs.choice, disabled=(*needs.choice.disabled, "sessions"))
+            needs = msgspec.structs.replace(needs, choice=choice)
         self._seen[session] = seen = Seen()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 

@@ -1,5 +1,7 @@
 """`Learning`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
 
+import hashlib
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import assert_never
@@ -31,13 +33,15 @@ class SkillCommand(msgspec.Struct, frozen=True):
 class Learning:
     """Everything that is learned in one home. Making one touches no file."""
 
-    def __init__(self, home: Home, clock: Clock, history: History, memory: Memory, skills: Library) -> None:
+    def __init__(
+        self, home: Home, clock: Clock, history: History, memory: Memory, skills: Library, proposals: Path
+    ) -> None:
         self.home = home
         self._clock = clock
         self.history = history
         self.memory = memory
         self.skills = skills
-        self.proposals = Proposals(home.root / "learning" / "proposals", clock)
+        self.proposals = Proposals(proposals, clock)
 
     def now(self) -> float:
         """The time, by the clock that changes are dated with."""
@@ -124,7 +128,7 @@ class Learning:
         return proposal
 
 
-def open_learning(
+def open_learning(  # noqa: PLR0913 - what tests and people change of it
     home: Home,
     settings: LearningSettings,
     environment: Mapping[str, str],
@@ -132,12 +136,31 @@ def open_learning(
     clock: Clock | None = None,
     provider: MemoryProvider | None = None,
     bundled: Path = BUNDLED,
+    person: str = "",
 ) -> Learning:
-    """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read."""
+    """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read.
+
+    A `person` is somebody else than the user whose home it is: their memory and what is proposed for it are apart, and
+    a memory elsewhere, which is the user's, is not theirs.
+    """
     clock = clock or SystemClock()
     folder = home.root / "learning"
-    provider = provider or external_memory(home, settings, environment)
     history = History(home.root, Repository(home.root, folder / "history.git", environment))
-    memory = Memory(home.memories, history, Limits(settings.memory_limit, settings.user_limit), provider=provider)
+    limits = Limits(settings.memory_limit, settings.user_limit)
+    if person:
+        name = folder_of(person)
+        memory = Memory(home.memories / "people" / name, history, limits)
+        proposals = folder / "people" / name / "proposals"
+    else:
+        memory = Memory(
+            home.memories, history, limits, provider=provider or external_memory(home, settings, environment)
+        )
+        proposals = folder / "proposals"
     skills = Library(home.skills, Records(folder), history, clock, bundled)
-    return Learning(home, clock, history, memory, skills)
+    return Learning(home, clock, history, memory, skills, proposals)
+
+
+def folder_of(person: str) -> str:
+    """The name of a person's folder: readable, and nobody else's."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", person).strip("-")[:40]
+    return f"{plain}-{hashlib.sha256(person.encode()).hexdigest()[:8]}"

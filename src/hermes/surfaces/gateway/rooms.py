@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.errors import SessionNotFound
+from hermes.learning.learning import folder_of
 from hermes.schema.events import SessionCreated
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Role
@@ -35,9 +36,9 @@ class Rooms:
     async def begin(self, key: str, inbound: Inbound, role: Role) -> Binding:
         """A new session for a chat."""
         before = self._app.store.chats.find(key)
-        created = SessionCreated(
-            surface=inbound.chat.platform, cwd=str(await asyncio.to_thread(self._folder)), person=_memory(inbound, role)
-        )
+        person = _memory(inbound, role)
+        folder = await asyncio.to_thread(self._folder, person)
+        created = SessionCreated(surface=inbound.chat.platform, cwd=str(folder), person=person)
         row = await asyncio.to_thread(self._app.begin, created)
         model = before.model if before else ""
         binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, busy=True, model=model))
@@ -59,9 +60,11 @@ class Rooms:
         self._office.bound(binding, before.session if before else "")
         return binding
 
-    def _folder(self) -> Path:
+    def _folder(self, person: str) -> Path:
+        """Where the session works: everybody but an owner has a folder to themselves."""
         named = self._app.settings.gateway.folder or "~/hermes"
         folder = Path(named).expanduser()
+        folder = folder / "people" / folder_of(person) if person else folder
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
