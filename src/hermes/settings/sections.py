@@ -329,6 +329,24 @@ class Telegram(Section, frozen=True):
     per_second: Annotated[float, Meta(gt=0, le=1000, description="Messages and changes a second, in all chats.")] = 25.0
 
 
+class Discord(Section, frozen=True):
+    """Discord. The bot's token is the secret DISCORD_BOT_TOKEN."""
+
+    api_url: Annotated[str, Meta(description="Where the API is, with its version.")] = "https://discord.com/api/v10"
+    channels: Annotated[
+        tuple[str, ...], Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not.")
+    ] = ()
+
+
+class Slack(Section, frozen=True):
+    """Slack. The secrets are SLACK_BOT_TOKEN (xoxb-) and SLACK_APP_TOKEN (xapp-)."""
+
+    api_url: Annotated[str, Meta(description="Where the Web API is.")] = "https://slack.com/api/"
+    channels: Annotated[
+        tuple[str, ...], Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not.")
+    ] = ()
+
+
 class Email(Section, frozen=True):
     """E-mail. The password is the secret EMAIL_PASSWORD."""
 
@@ -415,6 +433,8 @@ class Gateway(Section, frozen=True):
         str, Meta(description="Address of that service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY.")
     ] = "https://api.openai.com/v1"
     telegram: Telegram = Telegram()
+    discord: Discord = Discord()
+    slack: Slack = Slack()
     email: Email = Email()
     webhook: GatewayWebhook = GatewayWebhook()
 

@@ -121,6 +121,12 @@ class Chats:
         query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
         return [Waiting(*row) for row in self._db.read(lambda connection: connection.execute(query).fetchall())]
 
+    def heard(self, platform: str) -> float:
+        """When something of a platform was last taken in; 0 for never."""
+        query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
+        row = self._db.read(lambda connection: connection.execute(query, (platform,)).fetchone())
+        return float(row[0] or 0.0) if row else 0.0
+
     def forget(self, before: float) -> "Future[None]":
         """Drops what is older: ids of messages no platform sends again, and how replies were sent."""
 
