@@ -1,0 +1,125 @@
+"""E-mail in and out, against a server that speaks IMAP and SMTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.integration.gateway.house import KEY, PATIENCE, until
+
+from hermes.app import build
+from hermes.events.bus import Bus
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Email
+from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.surfaces.gateway.gateway import Gateway
+from hermes.testing.mail_server import AUTHSERV, MailServer
+from hermes.testing.model_server import ModelServer
+
+ANNA = "anna@example.test"
+
+
+@asynccontextmanager
+async def opened(folder: Path, model: ModelServer, mail: MailServer, **more: object) -> AsyncIterator[Gateway]:
+    box = Email(
+        address="hermes@loopback.test",
+        imap_host="127.0.0.1",
+        imap_port=mail.imap_port,
+        smtp_host="127.0.0.1",
+        smtp_port=mail.smtp_port,
+        security="none",
+        poll_every=0.1,
+        trusted_authserv=AUTHSERV,
+    )
+    settings = GatewaySettings(
+        platforms=("email",),
+        owners=(f"email:{ANNA}",),
+        folder=str(folder / "work"),
+        email=msgspec.structs.replace(box, **more),
+    )
+    password = "mail-password-of-a-test"  # noqa: S105
+    secrets = Secrets({"EMAIL_PASSWORD": password, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
+    with build(Settings(gateway=settings), Home(folder / "home"), bus=Bus()) as app:
+        gateway = Gateway(app, secrets)
+        await gateway.start()
+        try:
+            yield gateway
+        finally:
+            await asyncio.wait_for(gateway.stop(), PATIENCE)
+
+
+@pytest.mark.parametrize("idle", [True, False])
+async def test_a_mail_is_answered_in_its_thread_and_the_thread_is_one_session(tmp_path: Path, idle: bool) -> None:
+    async with MailServer(idle=idle) as mail, ModelServer("the answer", "more") as model, opened(tmp_path, model, mail):
+        first = mail.receive("What is this?", sender=ANNA, Subject="A question")
+        await mail.until(lambda server: len(server.sent) == 1 and server.seen == {1})
+        reply = mail.sent[0]
+        assert reply.get_content().strip() == "the answer"
+        assert (reply["To"], reply["Subject"]) == (ANNA, "Re: A question")
+        assert reply["References"] == first["Message-ID"]
+        assert reply["Auto-Submitted"] == "auto-replied"
+        quoted = "And that?\n\nOn Monday Hermes wrote:\n> the answer\n"
+        mail.receive(
+            quoted,
+            sender=ANNA,
+            Subject="Re: A question",
+            In_Reply_To=reply["Message-ID"],
+            References=f"{first['Message-ID']} {reply['Message-ID']}",
+        )
+        await mail.until(lambda server: len(server.sent) == 2)
+        contents = [one["content"] for one in msgspec.json.decode(model.posts[1].body)["messages"][1:]]
+        assert contents == ["A question\n\nWhat is this?", "the answer", "And that?"]
+
+
+async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail) as gateway:
+        mail.receive("do it", sender=ANNA, verified=False)
+        forged = f"evil.test; dmarc=pass header.from={ANNA}"
+        mail.receive("do it", sender=ANNA, verified=False, Authentication_Results=forged)
+        other = f"{AUTHSERV}; dkim=pass header.d=evil.test; dmarc=fail"
+        mail.receive("do it", sender=ANNA, verified=False, Authentication_Results=other)
+        await mail.until(lambda server: server.seen == {1, 2, 3})
+        assert gateway.posts["email"].counters.strangers == 3
+        assert mail.sent == []
+        assert model.posts == []
+
+
+async def test_machines_are_not_answered(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
+        mail.receive("I am away", sender=ANNA, Auto_Submitted="auto-replied")
+        mail.receive("news", sender=ANNA, List_Id="<news.example.test>")
+        mail.receive("from myself", sender="hermes@loopback.test")
+        await mail.until(lambda server: server.seen == {1, 2, 3})
+        assert model.posts == []
+
+
+async def test_a_mail_that_is_not_taken_is_sent_again_under_the_same_id(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("the answer") as model:
+        mail.refuse = 1
+        async with opened(tmp_path, model, mail) as gateway:
+            mail.receive("hi", sender=ANNA)
+            await mail.until(lambda server: len(server.sent) == 1)
+            assert gateway.posts["email"].counters.retried == 1
+
+
+async def test_an_attachment_is_where_the_model_can_read_it(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("I have it") as model, opened(tmp_path, model, mail):
+        letter = mail.receive("look", sender=ANNA)
+        mail.inbox.clear()
+        letter.add_attachment(b"a,b\n1,2\n", maintype="text", subtype="csv", filename="table.csv")
+        mail.deliver(letter)
+        await mail.until(lambda server: len(server.sent) == 1)
+        found = list((tmp_path / "work" / "inbox").glob("*-table.csv"))
+        assert [one.read_bytes() for one in found] == [b"a,b\n1,2\n"]
+
+
+async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
+    async with (
+        MailServer(password="another") as mail,  # noqa: S106
+        ModelServer() as model,
+        opened(tmp_path, model, mail) as gateway,
+    ):
+        await until(lambda: gateway.status.parts and gateway.status.parts[0].state == "failed")
+        assert "does not take the password" in gateway.status.parts[0].error
