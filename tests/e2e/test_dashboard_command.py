@@ -100,15 +100,15 @@ async def test_tokens_say_what_they_are_for(tmp_path: Path) -> None:
 
 async def test_plugins_are_listed_enabled_and_disabled(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
-    assert "There are no plugins" in (await hermes.run("plugins", "list")).out
+    assert "orb" in (await hermes.run("plugins", "list")).out
     folder = hermes.home / "plugins" / "mine" / "dashboard"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text('{"name": "mine", "version": "2"}')
     assert "mine" in (await hermes.run("plugins")).out
     assert "is enabled" in (await hermes.run("plugins", "enable", "mine")).out
     (folder / "new.py").write_text("")
-    (row,) = msgspec.json.decode((await hermes.run("plugins", "list", "--json")).out)["plugins"]
-    assert (row["name"], row["state"]) == ("mine", "changed")
+    rows = msgspec.json.decode((await hermes.run("plugins", "list", "--json")).out)["plugins"]
+    assert [(row["name"], row["state"]) for row in rows] == [("mine", "changed"), ("orb", "off")]
     assert "is disabled" in (await hermes.run("plugins", "disable", "mine")).out
     assert (await hermes.run("plugins", "enable", "yours")).code == 2
 

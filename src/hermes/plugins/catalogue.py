@@ -30,13 +30,16 @@ class Plugin(msgspec.Struct, frozen=True):
     hash: str = ""
     manifest: Manifest | None = None
     problem: str = ""
+    bundled: bool = False
 
 
 class Catalogue:
     """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
-    `hermes.plugins`). What the user put into the home goes first."""
+    `hermes.plugins`). What the user put into the home goes first. What came with Hermes is trusted as Hermes is: once
+    enabled, it stays so when an update changes it."""
 
     def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
+        self._bundled = bundled
         self._places = (home.plugins, bundled)
         self._pins = Pins(home, "plugins.json", "plugins")
 
@@ -47,7 +50,7 @@ class Catalogue:
         folders = [folder for place in self._places if place.is_dir() for folder in sorted(place.iterdir())]
         for folder in (*folders, *_of_packages()):
             if (folder / "dashboard").is_dir() and folder.name not in found:
-                found[folder.name] = _look(folder, pins)
+                found[folder.name] = _look(folder, pins, bundled=folder.parent == self._bundled)
         return [found[name] for name in sorted(found)]
 
     def find(self, name: str) -> Plugin:
@@ -86,7 +89,7 @@ def _of_packages() -> list[Path]:
     return found
 
 
-def _look(folder: Path, pins: dict[str, Pin]) -> Plugin:
+def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
     if not re.fullmatch(NAME, folder.name):
         return Plugin(folder.name, folder, "broken", problem="its name has more than small letters, digits, - and _")
     try:
@@ -94,8 +97,8 @@ def _look(folder: Path, pins: dict[str, Pin]) -> Plugin:
     except (ManifestError, OSError) as error:
         return Plugin(folder.name, folder, "broken", problem=str(error))
     pin = pins.get(folder.name)
-    state: State = "off" if pin is None else "enabled" if pin.hash == mark else "changed"
-    return Plugin(folder.name, folder, state, mark, manifest)
+    state: State = "off" if pin is None else "enabled" if bundled or pin.hash == mark else "changed"
+    return Plugin(folder.name, folder, state, mark, manifest, bundled=bundled)
 
 
 def hash_of(folder: Path) -> str:
@@ -115,9 +118,12 @@ def hash_of(folder: Path) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Every file and link in a folder, by name."""
+    """Every file and link in a folder, by name; of one that came with Hermes without what Python makes of it."""
     found: list[Path] = []
+    ours = folder.is_relative_to(BUNDLED)
     for top, folders, names in os.walk(folder, followlinks=False):
+        if ours and "__pycache__" in folders:
+            folders.remove("__pycache__")
         links = [name for name in folders if Path(top, name).is_symlink()]
         found += [Path(top, name) for name in (*names, *links)]
     return sorted(found)

@@ -25,6 +25,7 @@ class Manifest(msgspec.Struct, frozen=True):
     version: Annotated[str, Meta(max_length=40)] = ""
     icon: Annotated[str, Meta(max_length=200, description="A character, or a picture in its folder.")] = ""
     tab: Annotated[bool, Meta(description="Whether it has a page of its own.")] = False
+    widget: Annotated[bool, Meta(description="Whether its module draws the icon of that page, alive.")] = False
     entry: Annotated[str, Meta(max_length=200, description="Module of its page or widget.")] = ""
     css: Annotated[str, Meta(max_length=200, description="Its style sheet.")] = ""
     api: Annotated[str, Meta(max_length=200, description="Python file with its `router`.")] = ""

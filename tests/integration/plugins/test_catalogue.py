@@ -6,7 +6,7 @@ import pytest
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Catalogue
-from hermes.plugins.catalogue import hash_of
+from hermes.plugins.catalogue import files_of, hash_of
 from hermes.settings import Home
 
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Home:
 
 def test_a_plugin_is_off_until_it_is_enabled_and_again_when_it_changes(home: Home) -> None:
     folder, catalogue = _make(home, "one"), Catalogue(home)
-    assert [plugin.state for plugin in catalogue.every()] == ["off"]
+    assert catalogue.find("one").state == "off"
     assert catalogue.enable("one").state == "enabled"
     (folder / "extra.txt").write_text("x")
     assert catalogue.find("one").state == "changed"
@@ -91,6 +91,26 @@ def test_the_user_s_own_goes_before_a_bundled_one(home: Home, tmp_path: Path) ->
     mine = _make(home, "one")
     found = {plugin.name: plugin.folder for plugin in Catalogue(home, bundled.plugins).every()}
     assert found == {"one": mine, "two": bundled.plugins / "two"}
+
+
+def test_one_that_came_with_hermes_is_off_until_enabled_and_stays_so_when_it_changes(
+    home: Home, tmp_path: Path
+) -> None:
+    bundled = Home(tmp_path / "bundled")
+    folder, catalogue = _make(bundled, "one"), Catalogue(home, bundled.plugins)
+    assert (catalogue.find("one").state, catalogue.find("one").bundled) == ("off", True)
+    assert catalogue.enable("one").state == "enabled"
+    (folder / "new.py").write_text("of a newer Hermes")
+    assert catalogue.find("one").state == "enabled"
+    (_make(home, "one") / "mine.py").write_text("of somebody else")
+    assert (catalogue.find("one").state, catalogue.find("one").bundled) == ("changed", False)
+
+
+def test_what_python_makes_of_the_orb_is_no_change_of_it(home: Home) -> None:
+    orb = Catalogue(home).find("orb")
+    assert orb.bundled
+    assert not orb.problem
+    assert not [path for path in files_of(orb.folder) if path.suffix not in {".py", ".js", ".css", ".json", ".svg"}]
 
 
 def test_one_that_is_not_there_is_said_so(home: Home) -> None:

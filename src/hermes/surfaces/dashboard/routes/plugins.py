@@ -33,6 +33,8 @@ class PluginRow(msgspec.Struct, frozen=True):
     icon: str = ""
     description: str = ""
     tab: bool = False
+    widget: bool = False
+    bundled: bool = False
     entry: str = ""
     css: str = ""
     api: str = ""
@@ -118,7 +120,7 @@ class PluginRoutes:
         said: dict[str, Any] = msgspec.to_builtins(plugin.manifest) if plugin.manifest else {}
         said.pop("name", None)
         state = "failed" if error and plugin.state == "enabled" else plugin.state
-        return PluginRow(plugin.name, state, plugin.hash, error or plugin.problem, **said)
+        return PluginRow(plugin.name, state, plugin.hash, error or plugin.problem, bundled=plugin.bundled, **said)
 
 
 def _shown(folder: Path, path: Path) -> PluginFile:

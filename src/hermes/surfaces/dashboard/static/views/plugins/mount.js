@@ -90,7 +90,7 @@ class Stage {
   /** The bus, for a plugin: what it subscribes ends with it. */
   #events() {
     return {
-      subscribe: (pattern, callback) => {
+      subscribe: (pattern, callback, onLive) => {
         const take = (events) => {
           for (const event of events) {
             if (event.type === "feed.hello") continue;
@@ -101,7 +101,8 @@ class Stage {
             }
           }
         };
-        const feed = new BusFeed(pattern, { onEvents: take });
+        const onState = (state) => state === "live" && onLive?.();
+        const feed = new BusFeed(pattern, { onEvents: take, onState });
         this.#feeds.add(feed);
         return () => {
           this.#feeds.delete(feed);

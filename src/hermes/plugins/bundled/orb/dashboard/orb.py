@@ -1,0 +1,155 @@
+"""What Hermes does right now, from events alone: a state machine for each session, and one picture of all of them.
+
+Pure: it knows no bus, no clock of its own and no page. Events go in with the time, a `Mood` comes out.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+State: TypeAlias = Literal["idle", "listening", "thinking", "speaking", "tool", "waiting", "error"]
+
+PATTERNS = ("agent.**", "gateway.**", "tui.**")
+RANK: tuple[State, ...] = ("idle", "listening", "thinking", "tool", "speaking", "error", "waiting")
+"""Of several sessions the one is shown whose state stands last here."""
+LASTS: Mapping[State, float] = {
+    "idle": 0.0,
+    "listening": 30.0,
+    "thinking": 900.0,
+    "speaking": 20.0,
+    "tool": 7200.0,
+    "waiting": 86400.0,
+    "error": 6.0,
+}
+"""Seconds after which a state is no longer believed: a process may have died without a word."""
+_MOST = 256  # sessions that are remembered
+_STEP = ""  # stands for the calls of a gateway that names its tools, but not each call
+_STEPPED = "gateway.agent.step"
+_FINE = frozenset({"done", "interrupted", ""})  # how a turn ends well
+_Meaning: TypeAlias = State | Literal["work", "over"]
+_SAYS: Mapping[str, State] = {
+    "message.user": "listening",
+    "message.delta": "speaking",
+    "message.assistant": "speaking",
+    _STEPPED: "speaking",
+    "error": "error",
+}
+_OVER = frozenset(
+    {"message.complete", "turn.ended", "gateway.agent.end", "gateway.session.end", "gateway.session.reset"}
+)
+_WORK = frozenset(
+    {"message.start", "reasoning.delta", "reasoning.available", "model.preparing", "model.retried", "reply.rejected"}
+    | {"turn.started", "turn.steered", "gateway.agent.start"}
+    | {"tool.generating", "tool.start", "tool.started", "tool.progress", "tool.complete", "tool.finished"}
+    | {"approval.requested", "approval.answered", "question.asked", "question.answered"}
+)
+
+
+class Mood(NamedTuple):
+    """The picture. `busy` counts the sessions at work; `where` names a chat app, if it is one."""
+
+    state: State = "idle"
+    tool: str = ""
+    where: str = ""
+    session: str = ""
+    busy: int = 0
+
+
+class Activity:
+    """One session, as its events tell it."""
+
+    def __init__(self) -> None:
+        self.state: State = "idle"
+        self.at = 0.0
+        self.where = ""
+        self._tools: dict[str, str] = {}
+        self._questions: set[str] = set()
+
+    @property
+    def tool(self) -> str:
+        """The tool that was begun last and still runs."""
+        return next(reversed(self._tools.values()), "") if self.state == "tool" else ""
+
+    def take(self, event: Mapping[str, Any], now: float) -> None:
+        """Goes on by one event."""
+        kind = str(event["type"]).removeprefix("agent.").removeprefix("tui.")
+        meaning = _meaning(kind, event)
+        if meaning is None:
+            return
+        self._keep(kind, event)
+        self.state = self._next(meaning, event)
+        self.at = now
+        self.where = str(event.get("platform") or self.where)
+
+    def _keep(self, kind: str, event: Mapping[str, Any]) -> None:
+        """Which tools run, and which questions are open."""
+        call = str(event.get("call_id") or event.get("name", ""))
+        match kind:
+            case "tool.start" | "tool.started":
+                self._tools.pop(_STEP, None)
+                self._tools[call] = str(event.get("name", ""))
+            case "tool.complete" | "tool.finished":
+                self._tools.pop(_STEP, None)
+                self._tools.pop(call, None)
+            case "gateway.agent.step":
+                names = event.get("tool_names")
+                self._tools = {_STEP: str(names[0])} if names else {}
+            case "approval.requested" | "question.asked":
+                self._questions.add(call)
+            case "approval.answered" | "question.answered":
+                self._questions.discard(call)
+            case _:
+                pass
+
+    def _next(self, meaning: _Meaning, event: Mapping[str, Any]) -> State:
+        if meaning == "over":
+            self._tools.clear()
+            self._questions.clear()
+            return "idle" if event.get("reason", "") in _FINE else "error"
+        if meaning == "error":
+            return "error"
+        if self._questions:
+            return "waiting"
+        if meaning == "work":
+            return "tool" if self._tools else "thinking"
+        return meaning
+
+
+class Orb:
+    """All sessions together."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Activity] = {}
+
+    def take(self, event: Mapping[str, Any], now: float) -> None:
+        """Takes in an event."""
+        name = str(event.get("session_id") or event["type"].partition(".")[0])
+        one = self._sessions.pop(name, None) or Activity()
+        one.take(event, now)
+        if one.state == "idle":
+            return
+        self._sessions[name] = one  # the newest goes last
+        if len(self._sessions) > _MOST:
+            del self._sessions[next(iter(self._sessions))]
+
+    def mood(self, now: float) -> Mood:
+        """The picture at a moment. What has lasted too long is forgotten."""
+        for name in [name for name, one in self._sessions.items() if now - one.at > LASTS[one.state]]:
+            del self._sessions[name]
+        if not self._sessions:
+            return Mood()
+        name, one = max(self._sessions.items(), key=lambda item: (RANK.index(item[1].state), item[1].at))
+        return Mood(one.state, one.tool, one.where, name, len(self._sessions))
+
+    def until(self, now: float) -> float | None:
+        """Seconds until the picture changes by itself; None when it does not."""
+        return min((max(0.0, one.at + LASTS[one.state] - now) for one in self._sessions.values()), default=None)
+
+
+def _meaning(kind: str, event: Mapping[str, Any]) -> _Meaning | None:
+    """What an event of a turn, or of the terminal that shows one, says: `work` is thinking or a tool."""
+    calls = event.get("tool_calls") or event.get("tool_names")
+    if kind in _WORK or (calls and kind in {"message.assistant", _STEPPED}):
+        return "work"
+    if kind in _OVER:
+        return "over"
+    return "listening" if kind.startswith("gateway.command.") else _SAYS.get(kind)

@@ -1,0 +1,68 @@
+"""The orb in the dashboard: hears the bus, says on it when the picture changes, and tells whoever asks."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from hermes_events import publish, stream, subscribe
+
+from .orb import PATTERNS, Mood, Orb
+
+CHANGED = "orb.changed"
+_LONGEST = 5.0  # seconds between two looks whether a state has lasted too long
+
+router = APIRouter()
+loop = asyncio.get_running_loop()
+orb = Orb()
+shown = [Mood()]
+
+
+def look() -> None:
+    """Says so if the picture is another one."""
+    mood = orb.mood(time.monotonic())
+    if mood != shown[0]:
+        shown[0] = mood
+        publish(CHANGED, mood._asdict())
+
+
+def take(event: dict[str, Any]) -> None:
+    orb.take(event, time.monotonic())
+    look()
+
+
+async def forget() -> None:
+    """Looks again when a state has lasted too long."""
+    while True:
+        left = orb.until(time.monotonic())
+        await asyncio.sleep(_LONGEST if left is None else min(left + 0.1, _LONGEST))
+        look()
+
+
+for pattern in PATTERNS:
+    # Events are published in any thread; the orb lives in this loop.
+    subscribe(pattern, lambda event: loop.call_soon_threadsafe(take, event))
+tasks = [loop.create_task(forget())]  # they end with the plugin
+
+
+@router.get("/state")
+def state() -> dict[str, Any]:
+    """What Hermes does right now."""
+    return shown[0]._asdict()
+
+
+@router.get("/states")
+async def states() -> StreamingResponse:
+    """The same as server-sent events: now, and whenever it changes."""
+
+    async def told() -> AsyncIterator[str]:
+        async with stream(CHANGED) as changes:
+            yield f"data: {json.dumps(shown[0]._asdict())}\n\n"
+            async for _ in changes:
+                yield f"data: {json.dumps(shown[0]._asdict())}\n\n"
+
+    return StreamingResponse(told(), media_type="text/event-stream")
