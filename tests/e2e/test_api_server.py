@@ -143,6 +143,15 @@ async def test_named_conversations_are_sessions_that_the_terminal_knows(tmp_path
         await stranger.close()
 
 
+async def test_two_requests_at_once_to_one_conversation_are_answered_one_after_the_other(tmp_path: Path) -> None:
+    async with service(tmp_path, Served(text="One.", delay=0.05), "Two.") as (it, model):
+        ask = it.client.responses.create
+        answers = await asyncio.gather(*(ask(model="hermes", input=word, conversation="c") for word in ("a", "b")))
+        assert sorted(answer.output_text for answer in answers) == ["One.", "Two."]
+        assert len({answer.id for answer in answers}) == 2
+        assert [one["role"] for one in said_to(model)] == ["user", "assistant", "user"]
+
+
 async def test_a_key_with_the_scope_goes_on_with_a_session_of_the_terminal(tmp_path: Path) -> None:
     async with service(tmp_path, "From the terminal.", "From the API.") as (it, model):
         asked = await it.hermes.run("-z", "hello", "--json")

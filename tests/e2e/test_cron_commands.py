@@ -3,12 +3,15 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes.schema.schedules import Instant
+from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served
@@ -137,3 +140,29 @@ async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> Non
         _, err = await asyncio.wait_for(running.communicate(), _PATIENCE)
         assert (running.returncode, "stopped while it ran" in err.decode()) == (1, True), err
         assert (await data(hermes, "history"))["history"][0]["reason"] == "Hermes was stopped while it ran"
+
+
+async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
+    async with ModelServer("Fine.", repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        for number in range(6):
+            await hermes.run("cron", "add", "every day at 9", "check", "--name", f"check{number}")
+        daemons = [await hermes.start("cron", "daemon") for _ in range(2)]
+        for daemon in daemons:
+            assert daemon.stdout is not None
+            await asyncio.wait_for(daemon.stdout.readline(), _PATIENCE)
+        with open_store(hermes.home / "state.db") as store:
+            now = time.time()
+            store.schedules.plan(*(Instant(job.id, now, now, "hand") for job in store.schedules.jobs()))
+
+            async def all_done() -> bool:
+                return [one.state for one in store.schedules.history()] == ["done"] * 6
+
+            await until(all_done)
+        said = ""
+        for daemon in daemons:
+            daemon.send_signal(signal.SIGTERM)
+            out, err = await asyncio.wait_for(daemon.communicate(), _PATIENCE)
+            assert (daemon.returncode, err.decode()) == (0, "")
+            said += out.decode()
+        assert (said.count("  runs\n"), said.count("  done\n"), len(server.posts)) == (6, 6, 6)

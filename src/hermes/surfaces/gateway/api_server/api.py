@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -38,6 +39,8 @@ class Api:
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
         self._models: dict[str, str] = {}
+        # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.staff = Staff(app, secrets, SURFACE, lambda session: Place(self._models.get(session, ""), attended=False))
         self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
@@ -152,8 +155,9 @@ class Api:
         self.staff.agent(place.session).describe()  # what is wrong with the settings is said now
         listening = Listening(self._app, service, place.session, show_tools=self._app.settings.api.show_tools)
         gone = asyncio.ensure_future(_gone(receive))
+        lock = self._locks.setdefault(place.session, asyncio.Lock())
         try:
-            async with aclosing(_until(gone, listening.submit(_words(asked, place), images))) as pieces:
+            async with lock, aclosing(_until(gone, listening.submit(_words(asked, place), images))) as pieces:
                 await anext(pieces)
                 made = kind(asked, response_id(place.session, listening.seq), self._app.clock.now())
                 text = await (_stream if asked.stream else _whole)(made, pieces, place, send)
