@@ -143,9 +143,9 @@ async def rest(program: Path, folder: Path) -> float:
     client = await Client.start(launch, Listener(nothing, nothing))
     try:
         await asyncio.sleep(2)
-        before = _cpu(client.process.pid) + time.process_time()
+        before = _cpu(client.pid) + time.process_time()
         await asyncio.sleep(5)
-        return _cpu(client.process.pid) + time.process_time() - before
+        return _cpu(client.pid) + time.process_time() - before
     finally:
         await client.close()
 
@@ -222,7 +222,7 @@ async def nothing(_): return None
 async def main():
     launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
     client = await Client.start(launch, Listener(nothing, nothing))
-    print(client.process.pid, flush=True)
+    print(client.pid, flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())
 """

@@ -161,18 +161,16 @@ def template() -> str:
     """A first config.yaml: every setting, commented out, with its default and description."""
     import msgspec
 
-    from hermes.settings.sections import Settings
-
     lines = ["## The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."]
-    for field in msgspec.structs.fields(Settings):
-        below = [key for key in all_keys() if key.path[0] == field.encode_name]
-        lines.append("")
-        if len(below[0].path) > 1:
-            lines.append(f"# {field.encode_name}:")
-        for key in below:
-            default = msgspec.json.encode(key.default).decode()
-            if len(key.path) == 1:
-                lines += [f"# {key.name}: {default}  # {key.description}"]
-            else:
-                lines += [f"#   {'.'.join(key.path[1:])}: {default}  # {key.description}"]
+    above: tuple[str, ...] = ()
+    for key in all_keys():
+        *sections, name = key.path
+        if key.path[0] != (above or ("",))[0]:
+            lines.append("")
+        for depth, section in enumerate(sections):
+            if above[: depth + 1] != tuple(sections[: depth + 1]):
+                lines.append(f"# {'  ' * depth}{section}:")
+        default = msgspec.json.encode(key.default).decode()
+        lines.append(f"# {'  ' * len(sections)}{name}: {default}  # {key.description}")
+        above = key.path
     return "\n".join(lines) + "\n"
