@@ -115,6 +115,11 @@ class Gateway:
         """The ways out, by platform."""
         return self._office.posts
 
+    @property
+    def resting(self) -> bool:
+        """Whether no chat is being looked after, so that nothing of any is in memory."""
+        return self._office.resting and self._reception.resting
+
     async def _quiet(self) -> None:
         """Waits until no turn runs and nothing is being delivered."""
         for service in self.staff.services():

@@ -54,6 +54,11 @@ class Office:
     def log(self) -> SessionLog:
         return self._app.store.log
 
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is kept of any chat but which session it has."""
+        return not (self._active or self._tasks or self._expected or self._handled)
+
     async def idle(self) -> None:
         """Waits until nothing is being delivered."""
         while self._tasks:

@@ -88,6 +88,11 @@ class Reception:
                 key = key_of(inbound.chat, inbound.person, self._settings.sessions)
                 self._enqueue(key, inbound, again=True)
 
+    @property
+    def resting(self) -> bool:
+        """Whether everything that came in was dealt with."""
+        return not (self._lanes or self._tasks)
+
     async def drained(self) -> None:
         """Waits until everything that came in was dealt with."""
         while self._tasks:

@@ -1,0 +1,150 @@
+"""An adapter of one page that a plugin brings, voice notes, and what the port leaves to the gateway."""
+
+import asyncio
+from pathlib import Path
+
+from tests.integration.gateway.house import KEY, OWNER, PATIENCE, opened, until
+
+from hermes.app import build
+from hermes.events.bus import Bus
+from hermes.plugins import Catalogue
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.surfaces.gateway.gateway import Gateway
+from hermes.surfaces.gateway.registry import wanted
+from hermes.testing.model_server import ModelServer
+from hermes.testing.telegram_server import TelegramServer
+
+_ADAPTER = '''
+import asyncio
+from pathlib import Path
+from hermes.surfaces.gateway.port import Adapter, Chat, Inbound, Limits, Person
+
+
+class Files(Adapter):
+    """Says what is in a file, and writes answers beside it."""
+
+    name = "files"
+    limits = Limits(text=40, edit=False, buttons=False, typing=0.0)
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    async def run(self, inlet):
+        await inlet.connected("the folder")
+        said = (self.folder / "said.txt").read_text()
+        await inlet.receive(Inbound(id="1", chat=Chat("files", "here"), person=Person("me"), text=said))
+        await asyncio.Event().wait()
+
+    async def send(self, chat, out):
+        with (self.folder / "answers.txt").open("a") as file:
+            file.write(out.text + "\\n===\\n")
+        return "1"
+
+
+ADAPTERS = {"files": lambda house: Files(house.app.home.root)}
+'''
+
+
+def plugin(home: Path) -> None:
+    folder = home / "plugins" / "files-chat"
+    (folder / "dashboard").mkdir(parents=True)
+    (folder / "gateway").mkdir()
+    (folder / "dashboard" / "manifest.json").write_text('{"name": "files-chat"}')
+    (folder / "gateway" / "adapter.py").write_text(_ADAPTER)
+    (home / "said.txt").write_text("hello")
+
+
+async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(tmp_path: Path) -> None:
+    plugin(tmp_path)
+    home = Home(tmp_path)
+    text = "a reply that is longer than forty characters, so that it comes in pieces"
+    async with ModelServer(text) as model:
+        secrets = Secrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
+        settings = Settings(gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work")))
+        assert wanted(settings, secrets, home) == []
+        Catalogue(home).enable("files-chat")
+        assert wanted(settings, secrets, home) == ["files"]
+        answers = tmp_path / "answers.txt"
+        with build(settings, home, bus=Bus()) as app:
+            gateway = Gateway(app, secrets)
+            await gateway.start()
+            try:
+                await until(lambda: answers.exists() and "pieces" in answers.read_text())
+            finally:
+                await asyncio.wait_for(gateway.stop(), PATIENCE)
+        pieces = [piece.strip() for piece in answers.read_text().split("===") if piece.strip()]
+    assert " ".join(pieces) == text
+    assert all(len(piece) <= 40 for piece in pieces)
+
+
+async def _transcribe(heard: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One request of an OpenAI-compatible service."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(
+        next(line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    )
+    heard.append(head + await reader.readexactly(length))
+    body = b'{"text": "buy some milk"}'
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+    await writer.drain()
+    writer.close()
+
+
+async def test_a_voice_note_is_written_down_when_a_service_is_named(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    server = await asyncio.start_server(lambda r, w: _transcribe(heard, r, w), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with (
+        server,
+        TelegramServer() as telegram,
+        ModelServer("noted") as model,
+        opened(tmp_path, model, telegram, voice_model="whisper-1", voice_url=url) as house,
+    ):
+        telegram.files["note"] = b"OggS-a-voice"
+        telegram.say("", voice={"file_id": "note", "mime_type": "audio/ogg", "file_size": 12})
+        await telegram.sees("noted")
+        said = house.app.store.log.messages(house.session)[0].text
+    assert said == "[voice note] buy some milk"
+    assert b"POST /v1/audio/transcriptions" in heard[0]
+    assert b"whisper-1" in heard[0]
+    assert b"OggS-a-voice" in heard[0]
+
+
+async def test_a_voice_note_without_a_service_is_a_file(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("what is it?") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        telegram.files["note"] = b"OggS-a-voice"
+        telegram.say("", voice={"file_id": "note", "mime_type": "audio/ogg"})
+        await telegram.sees("what is it?")
+        said = house.app.store.log.messages(house.session)[0].text
+    assert said.startswith("[voice: ")
+
+
+async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hello") as model,
+        opened(tmp_path, model, telegram, platforms=("nonsense", "telegram")) as house,
+    ):
+        telegram.say("hi", sender=OWNER)
+        await telegram.sees("hello")
+        await until(lambda: len(house.gateway.status.parts) == 2)
+        broken = house.gateway.status.parts[1]
+    assert (broken.name, broken.state) == ("nonsense", "failed")
+    assert "There is no platform 'nonsense'" in broken.error
+
+
+async def test_many_sessions_leave_nothing_behind(tmp_path: Path) -> None:
+    """What is kept of a chat that is at rest does not grow with the number of chats."""
+    async with TelegramServer() as telegram, ModelServer("ok", repeat=True) as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as house:
+            for sender in range(100, 140):
+                telegram.say("hi", sender=sender)
+            await telegram.until(lambda server: len(server.messages) == 40)
+            await until(lambda: not house.app.store.chats.busy())
+            assert house.gateway.resting
+        assert len(model.posts) == 40
