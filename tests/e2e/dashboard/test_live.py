@@ -10,6 +10,8 @@ from tests.e2e.dashboard.past import call, past_of, reply, write_past
 from tests.e2e.dashboard.walking import go
 from websockets.asyncio.client import connect
 
+from hermes.events import Bus
+
 _FLOOD = 20_000
 _COUNTED = """(wanted) => {
     const said = document.querySelector(".live-sum").innerText.replaceAll(",", "");
@@ -57,6 +59,27 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(page: Page,
     await expect(page.get_by_role("alert")).to_contain_text("agent.to* is no pattern")
     await page.get_by_role("button", name="Clear the stream").click()
     await expect(rows).to_have_count(0)
+
+
+async def test_the_page_reads_patterns_as_the_bus_does(page: Page) -> None:
+    patterns = ["**", "a", "a.*", "a.**", "*.b", "**.z", "a.**.z", "*.*", "a.*.**", "**.b.**", "a.**.b.**.z"]
+    topics = ["a", "b", "a.b", "a.z", "a.b.z", "b.a", "b.b", "a.x.b.y.z", "x.y.z", "a.b.c.d.z"]
+    there: list[list[str]] = []
+    bus = Bus()
+    for pattern in patterns:
+        heard: list[str] = []
+        bus.subscribe(pattern, lambda event, heard=heard: heard.append(event["type"]))
+        there.append(heard)
+    for topic in topics:
+        bus.publish(topic, {})
+    here = await page.evaluate(
+        """async ([patterns, topics]) => {
+            const { matcher } = await import("/static/views/live/pattern.js");
+            return patterns.map((pattern) => topics.filter(matcher([pattern])));
+        }""",
+        [patterns, topics],
+    )
+    assert dict(zip(patterns, here, strict=True)) == dict(zip(patterns, there, strict=True))
 
 
 async def test_a_flood_is_counted_whole_and_kept_within_bounds(page: Page, dashboard: Board) -> None:

@@ -150,5 +150,5 @@ async def test_a_page_hears_the_bus_and_leaves_nothing_behind(page: Page, dashbo
         past.turn(ids["old"], "look", *call("c8", "read_file"), *call("c9", "terminal"))
     await expect(page.locator('[data-plugin="listener"]')).to_have_text("page: read_file terminal")
     await go(page, "/settings")
-    await page.wait_for_function("window.left === true")
+    await page.wait_for_function("() => window.left === true")
     await page.wait_for_function(feeds, arg=1)

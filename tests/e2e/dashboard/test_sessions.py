@@ -4,7 +4,7 @@ import re
 import time
 
 from playwright.async_api import Page, expect
-from tests.e2e.dashboard.conftest import Board
+from tests.e2e.dashboard.conftest import Board, Complaints
 from tests.e2e.dashboard.past import past_of, reply, write_past
 from tests.e2e.dashboard.walking import go
 
@@ -30,7 +30,9 @@ async def test_a_search_leads_to_the_place_in_the_timeline(page: Page, dashboard
     await expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
 
 
-async def test_filters_narrow_the_list_and_stay_in_the_address(page: Page, dashboard: Board) -> None:
+async def test_filters_narrow_the_list_and_stay_in_the_address(
+    page: Page, dashboard: Board, complaints: Complaints
+) -> None:
     write_past(dashboard.hermes.home, time.time())
     await go(page, "/sessions")
     titles = page.locator(".session-title")
@@ -44,6 +46,7 @@ async def test_filters_narrow_the_list_and_stay_in_the_address(page: Page, dashb
     await expect(titles).to_have_text(["Nightly report"])
     await page.get_by_label("Last used").select_option("Last 24 hours")
     await expect(page.get_by_role("heading", name="Nothing fits")).to_be_visible()
+    complaints.expect("preloaded using link preload")  # the chat's style, on a page that began elsewhere
 
 
 async def test_a_session_at_work_is_seen_and_found(page: Page, dashboard: Board) -> None:

@@ -39,7 +39,7 @@ export function Rows({ items, row, height, stick = false, shifted = 0, reveal = 
   }, [mark]);
   const first = Math.max(0, Math.floor(view.top / height) - SPARE);
   const last = Math.min(items.length, Math.ceil((view.top + view.room) / height) + SPARE);
-  return html`<div ref=${box} class=${`rows ${more}`} onScroll=${look} tabindex="0" aria-label=${label} ...${rest}>
+  return html`<div ref=${box} class=${`rows ${more}`} onScroll=${look} role="group" tabindex="0" aria-label=${label} ...${rest}>
     <div class="rows-all" style=${{ height: `${items.length * height}px` }}>
       <div class="rows-shown" style=${{ transform: `translateY(${first * height}px)` }}>
         ${items.slice(first, last).map((item, index) => row(item, first + index))}

@@ -9,20 +9,39 @@ export function useStory(id) {
   held.current ??= new Story();
   const [seen, setSeen] = useState({ version: 0, state: "replaying", gone: false });
   useEffect(() => {
+    let frame = 0;
+    let replaying = true;
+    let next = {};
+    // However many rows come, they are drawn once per frame; those of a replay when all are there.
+    const draw = () => {
+      const news = next;
+      [frame, next] = [0, {}];
+      setSeen((was) => ({ ...was, ...news, version: was.version + 1 }));
+    };
     const take = (events) => {
-      let state = null;
-      let gone = false;
-      let grown = 0;
+      let grown = false;
       for (const event of events) {
         if (event.type === "feed.epoch_changed") held.current = new Story();
-        else if (event.type === "feed.partial") state = "live";
-        else if (event.type === "feed.deleted") gone = true;
-        else if (event.seq !== undefined && event.session_id === id) grown += (held.current.add(event), 1);
+        else if (event.type === "feed.partial") next.state = "live";
+        else if (event.type === "feed.deleted") next.gone = true;
+        else if (event.seq !== undefined && event.session_id === id) {
+          held.current.add(event);
+          grown = true;
+        }
       }
-      if (state || gone || grown) setSeen((was) => ({ version: was.version + grown, state: state ?? was.state, gone: was.gone || gone }));
+      replaying &&= next.state !== "live" && !next.gone;
+      if (!replaying && (grown || next.state || next.gone)) frame ||= requestAnimationFrame(draw);
     };
-    const feed = new SessionFeed(id, { onEvents: take, onState: (state) => state === "closed" && setSeen((was) => ({ ...was, state: "closed" })) });
-    return () => feed.close();
+    const onState = (state) => {
+      if (state !== "closed") return;
+      replaying = false;
+      setSeen((was) => ({ ...was, state: "closed" }));
+    };
+    const feed = new SessionFeed(id, { onEvents: take, onState });
+    return () => {
+      cancelAnimationFrame(frame);
+      feed.close();
+    };
   }, [id]);
   return { story: held.current, ...seen };
 }

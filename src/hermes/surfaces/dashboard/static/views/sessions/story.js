@@ -68,6 +68,7 @@ export class Story {
   cost = 0;
   tokens = 0;
   unpriced = 0;
+  numbers = {}; // of steps, by kind
   #calls = new Map();
 
   /** Adds a durable row. */
@@ -83,12 +84,7 @@ export class Story {
     };
     this.#bounds(event, step);
     this.steps.push(step);
-  }
-
-  /** The index of the last step up to that row. */
-  at(seq) {
-    const found = this.steps.findLastIndex((step) => step.seq <= seq);
-    return Math.max(found, 0);
+    this.numbers[kind] = (this.numbers[kind] ?? 0) + 1;
   }
 
   #bounds(event, step) {

@@ -6,7 +6,7 @@ const LANE = 16; // units of height
 const CURVE = 26;
 const LEAST = 3; // pixels that a mark is wide
 
-/** One path for each kind, so that ten thousand marks are eight nodes. */
+/** One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again. */
 export function Strip({ steps, story, at, onMove }) {
   const box = useRef();
   const [width, setWidth] = useState(800);
@@ -16,10 +16,7 @@ export function Strip({ steps, story, at, onMove }) {
     return () => watcher.disconnect();
   }, []);
   const unit = width / steps.length;
-  const marks = useMemo(() => marksOf(steps, unit), [steps, unit]);
-  const curve = useMemo(() => curveOf(steps, unit), [steps, unit]);
-  const bands = useMemo(() => bandsOf(steps, story.turns, unit), [steps, story, unit]);
-  const height = LANES.length * LANE;
+  const picture = useMemo(() => html`<${Picture} steps=${steps} turns=${story.turns} width=${width} unit=${unit} />`, [steps, story, width]);
   const move = (event) => {
     if (event.buttons !== 1 && event.type !== "pointerdown") return;
     if (event.type === "pointerdown") box.current.setPointerCapture(event.pointerId);
@@ -28,13 +25,17 @@ export function Strip({ steps, story, at, onMove }) {
   };
   return html`<div class="strip">
     <div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}<span class="lane-cost">Spent</span></div>
-    <svg ref=${box} class="strip-marks" aria-hidden="true" viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE} onPointerDown=${move} onPointerMove=${move}>
-      ${bands.map((band) => html`<rect key=${band.x} class=${`band end-${band.reason || "open"}`} x=${band.x} y="0" width=${band.width} height=${height} rx="3" />`)}
-      ${Object.entries(marks).map(([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`)}
-      <path class="curve" d=${curve} />
-      <rect class="cursor" x=${at * unit + unit / 2 - 1} y="0" width="2" height=${height + CURVE} />
-    </svg>
+    <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>${picture}<i class="cursor" style=${{ transform: `translateX(${at * unit + unit / 2 - 1}px)` }} /></div>
   </div>`;
+}
+
+function Picture({ steps, turns, width, unit }) {
+  const height = LANES.length * LANE;
+  return html`<svg viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE}>
+    ${bandsOf(steps, turns, unit).map((band) => html`<rect key=${band.x} class=${`band end-${band.reason || "open"}`} x=${band.x} y="0" width=${band.width} height=${height} rx="3" />`)}
+    ${Object.entries(marksOf(steps, unit)).map(([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`)}
+    <path class="curve" d=${curveOf(steps, unit)} />
+  </svg>`;
 }
 
 function marksOf(steps, unit) {
@@ -56,10 +57,13 @@ function curveOf(steps, unit) {
   return `M0 ${base}${points.join("")}V${base}z`;
 }
 
+/** Where each turn begins and ends among the steps that are shown. Both go forward only, so one walk is enough. */
 function bandsOf(steps, turns, unit) {
+  let next = 0;
   return turns.map((turn) => {
-    const from = steps.findIndex((step) => step.index >= turn.from);
-    const to = turn.to === null ? steps.length - 1 : steps.findLastIndex((step) => step.index <= turn.to);
-    return { x: from * unit, width: from < 0 ? 0 : Math.max((to - from + 1) * unit, 0), reason: turn.reason };
+    while (next < steps.length && steps[next].index < turn.from) next += 1;
+    const from = next;
+    while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
+    return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
   }).filter((band) => band.width > 0);
 }

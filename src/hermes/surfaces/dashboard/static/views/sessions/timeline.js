@@ -20,8 +20,9 @@ const SETTLE = 400; // milliseconds before the place is in the address
 
 export function Timeline({ id, route }) {
   const { story, version, state, gone } = useStory(id);
-  const about = useLoaded(() => api.get(addressOf({ id })), [id, story.turns.length, story.turns.at(-1)?.reason]);
-  const children = useLoaded(async () => (await api.get(addressOf({ id }, "children"))).sessions, [id, story.turns.length]);
+  const turns = state === "replaying" ? "" : `${story.turns.length} ${story.turns.at(-1)?.reason}`;
+  const about = useLoaded(() => api.get(addressOf({ id })), [id, turns]);
+  const children = useLoaded(async () => (await api.get(addressOf({ id }, "children"))).sessions, [id, turns]);
   const [hidden, setHidden] = useState(() => new Set());
   const steps = useMemo(() => story.steps.filter((step) => !hidden.has(step.kind)), [version, hidden]);
   const player = usePlayer(steps, { ready: state !== "replaying", seq: Number(route.query.get("at")) || 0 });
@@ -87,8 +88,7 @@ function Controls({ player, steps, step, story }) {
 
 /** Which kinds there are, in their colours; each can be hidden. */
 function Kinds({ story, hidden, toggle }) {
-  const numbers = {};
-  for (const step of story.steps) numbers[step.kind] = (numbers[step.kind] ?? 0) + 1;
+  const numbers = story.numbers;
   return html`<div class="kinds" role="group" aria-label="What is shown">${Object.entries(KINDS).filter(([kind]) => numbers[kind]).map(([kind, { label }]) => html`<button key=${kind} type="button"
     class=${`kind kind-${kind}`} aria-pressed=${hidden.has(kind) ? "false" : "true"} onClick=${() => toggle(kind)}><i aria-hidden="true" />${label}<span class="number">${numbers[kind]}</span></button>`)}</div>`;
 }
