@@ -53,7 +53,10 @@ async def _visits(folder: Path) -> list[dict[str, float]]:
     try:
         said = ""
         while "code=" not in said:
-            said += (await process.stdout.readline()).decode()
+            line = (await process.stdout.readline()).decode()
+            if not line:
+                raise SystemExit("the dashboard did not start")
+            said += line
         (url,) = re.findall(r"Hermes is at (\S+)", said)
         (link,) = re.findall(r"(\S+/login\?code=\S+)", said)
         async with async_playwright() as playwright:

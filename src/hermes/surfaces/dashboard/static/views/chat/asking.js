@@ -3,7 +3,7 @@ import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
-import { html, useEffect, useRef, useState } from "../../app/ui.js";
+import { Fragment, html, useEffect, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 
 const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
@@ -88,9 +88,16 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
 function WhatHappens({ request }) {
   const { summary = "", name, arguments: text } = request;
   const diff = diffOf(name, text);
-  if (summary.includes("@@ -")) return html`<${Diff} text=${summary.slice(Math.max(0, summary.search(/^(diff |--- |@@ )/m)))} label="What will change" />`;
+  const [words, change] = parted(summary);
+  if (change) return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change} label="What will change" /><//>`;
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
   return summary ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""} name="exactly this" />` : html`<${CallInput} name=${name} text=${text} />`;
+}
+
+/** A text and the diff at its end, if there is one. */
+export function parted(text) {
+  const at = /^@@ -/m.test(text) ? text.search(/^(diff --git |--- |@@ -)/m) : -1;
+  return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
 }
 
 /** A question of the model. */
@@ -103,8 +110,10 @@ export function Question({ question, session, from = "" }) {
   useEffect(() => {
     if (document.activeElement === document.body) box.current?.focus();
   }, []);
+  const [words, diff] = parted(question.text);
   return html`<form class="asking" aria-label="A question to you" onSubmit=${(event) => (event.preventDefault(), answer(text))}>
-    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">${question.text}${from && html` <span class="muted">(${from})</span>`}</span></p>
+    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
+    ${diff && html`<${Diff} text=${diff} label="What would change" />`}
     ${question.options?.length > 0 && html`<div class="asking-row">${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed} onClick=${() => answer(one)}>${one}<//>`)}</div>`}
     ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer" placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text} disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}

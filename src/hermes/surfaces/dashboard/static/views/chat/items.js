@@ -1,10 +1,10 @@
 // The items of a transcript. Each is drawn again only when it has changed itself.
 import { may } from "../../app/api.js";
-import { Ansi, Button, Copy, Icon, Markdown, Tag, Time, ToolCard, count, duration, money } from "../../app/parts.js";
+import { Ansi, Button, Copy, Diff, Icon, Markdown, Tag, Time, ToolCard, count, duration, money } from "../../app/parts.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { pathTo } from "../../app/router.js";
 import { html, useMemo, useState } from "../../app/ui.js";
-import { Approval, Question } from "./asking.js";
+import { Approval, Question, parted } from "./asking.js";
 import { typed } from "./transcript.js";
 
 const ENDS = {
@@ -96,7 +96,7 @@ function said({ answer, by }) {
 function Note({ item }) {
   return html`<div class=${`note ${item.tone}`}><${Icon} name=${item.icon} size=${16} /><div><span>${item.text}</span>
     ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open it</a>`}${item.place && html` <a href=${`#/${item.place}`}>Look at it</a>`}
-    ${item.detail && html`<details><summary>More</summary><pre class="note-detail"><${Ansi} text=${item.detail} /></pre></details>`}</div></div>`;
+    ${item.detail && html`<details><summary>More</summary>${parted(item.detail)[1] ? html`<${Diff} text=${item.detail} />` : html`<pre class="note-detail" tabindex="0"><${Ansi} text=${item.detail} /></pre>`}</details>`}</div></div>`;
 }
 
 function End({ item, context }) {

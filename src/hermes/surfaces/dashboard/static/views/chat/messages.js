@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore }
 import { waiting } from "../../app/waiting.js";
 import { Approval, Question } from "./asking.js";
 import { Item, Live, Unsent } from "./items.js";
+import { openAsks } from "./transcript.js";
 
 const STEP = 60; // items that are drawn at first, and more at a time
 const NEAR = 60; // pixels from the end that count as being there
@@ -18,13 +19,14 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
   const { box, inner, away, jump, release } = useEnd(state.session);
   useFound(found, state.ready && rows, shown, setShown, release, box);
   const earlier = useEarlier(box, rows.length > shown, () => setShown((now) => now + STEP));
-  const asks = state.items.filter((item) => item.status === "waiting" && item.approval && !item.approval.answer && !item.undone);
+  const open = openAsks(state);
+  const asks = open.filter((item) => item.approval && !item.approval.answer);
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
   return html`<div class="scroll" ref=${box} tabindex="0" role="log" aria-label="Conversation" aria-live="polite" aria-relevant="additions">
     <div class="transcript" ref=${inner}>
       ${rows.length > shown && html`<button type="button" class="button quiet earlier" ref=${earlier} onClick=${() => setShown(shown + STEP)}>Show earlier (${rows.length - shown} more)</button>`}
       ${visible.map((row) => html`<div class="item" key=${row.key} data-seq=${row.seq}>${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` : html`<${Item} item=${row} context=${context} first=${row === asks[0]} last=${row === lastReply && !state.turn} />`}</div>`)}
-      ${state.turn && !asks.length && html`<${Live} live=${state.live} since=${state.since} />`}
+      ${state.turn && !open.length && html`<${Live} live=${state.live} since=${state.since} />`}
       ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd} first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` : html`<${Question} question=${one} session=${one.session_id} from=${one.title || "a session that works for this one"} />`}</div>`)}
       ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${conversation.outbox} onEdit=${onEdit} />`)}
     </div>
