@@ -295,6 +295,7 @@ class ScheduleLoop:
 def report(job: Job, state: str, reason: str, text: str) -> str:
     """What somebody reads who gets the result."""
     if state == "done":
-        return text or f"{job.name}: done, without an answer."
+        answer = text or f"{job.name}: done, without an answer."
+        return f"{answer}\n\n({reason}.)" if reason else answer
     failure = f"The scheduled job “{job.name}” failed: {reason}"
     return f"{failure}\n\n{text}" if text else failure

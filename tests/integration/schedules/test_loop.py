@@ -208,10 +208,11 @@ async def test_what_needs_approval_is_not_done_as_nobody_is_there(tmp_path: Path
     (tmp_path / "work").mkdir()
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
     async with bench(tmp_path, Served(calls=(call,)), "I could not write it.") as b:
-        b.job("every hour", cwd=str(tmp_path / "work"))
+        b.job("every hour", cwd=str(tmp_path / "work"), deliver="telegram:42")
         await b.at(9)
         (done,) = b.book.store.history()
         assert (done.state, done.reason) == ("done", "1 calls were not made: nobody was there to approve them")
+        assert b.delivered == [("telegram:42", f"I could not write it.\n\n({done.reason}.)")]
         assert not (tmp_path / "work" / "new.txt").exists()
 
 

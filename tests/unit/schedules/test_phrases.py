@@ -70,6 +70,7 @@ ONCE = {
 
 REFUSED = {
     "": "empty",
+    "every day at 9 " + "and 10 " * 100: "too long",
     "every day": "Understood “every day”; then “at” is missing",
     "every weekday arround 9": "Understood “every weekday”; then comes “arround 9”, but “at” should",
     "every weekday at 25": "Understood “every weekday at”; then comes “25”",
