@@ -139,7 +139,11 @@ async def chat(page: Page) -> str:
 async def phone(browser: Browser, page: Page) -> None:
     """The same chat on a phone, in the dark."""
     context = await browser.new_context(
-        storage_state=await page.context.storage_state(), viewport=PHONE, color_scheme="dark", device_scale_factor=2
+        storage_state=await page.context.storage_state(),
+        viewport=PHONE,
+        color_scheme="dark",
+        device_scale_factor=2,
+        is_mobile=True,
     )
     other = await context.new_page()
     await other.goto(page.url)

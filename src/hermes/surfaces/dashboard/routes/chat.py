@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +14,7 @@ from starlette.responses import Response
 
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.pictures import media_type
-from hermes.errors import UsageError
+from hermes.errors import SessionNotFound, UsageError
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.api import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -200,11 +201,14 @@ class ChatRoutes:
         return Waiting(await asyncio.to_thread(self._named, found))
 
     def _named(self, waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        infos = {one["session_id"]: find(self._board, one["session_id"]) for one in waiting}
-        return [
-            one | {"root_session_id": infos[one["session_id"]].root, "title": infos[one["session_id"]].title}
-            for one in waiting
-        ]
+        """With titles, and the session that a child works for."""
+        named: list[dict[str, Any]] = []
+        for one in waiting:
+            with contextlib.suppress(SessionNotFound):  # deleted at this very moment
+                info = find(self._board, one["session_id"])
+                root = info.root if info.kind == "child" else ""
+                named.append(one | {"root_session_id": root, "title": info.title})
+        return named
 
     async def answer(self, call: Call) -> Counted:
         """Answers a request for approval. The first answer counts."""

@@ -1,0 +1,96 @@
+"""What the chat needs of the server: pictures that the log names, skills by their command, who asks for whom."""
+
+import base64
+from pathlib import Path
+
+from tests.integration.dashboard.house import House
+
+from hermes.schema.events import ApprovalRequested, SessionCreated
+from hermes.schema.messages import Image, ToolFinished, UserMessage
+
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def _shown(house: House, *sources: Path) -> tuple[str, int]:
+    """A session with a message of pictures; its seq."""
+    session = house.app.begin(SessionCreated(surface="dashboard")).session
+    images = tuple(Image(source=str(source), media_type="image/png") for source in sources)
+    (row,) = house.app.record(session, UserMessage(text="look", images=images))
+    return session, row.seq
+
+
+async def test_a_picture_of_a_message_is_handed_out(house: House, tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(DOT)
+    session, seq = _shown(house, tmp_path / "dot.png")
+    answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{seq}/0", scope="observe")
+    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, DOT, "image/png")
+    (row,) = house.app.record(
+        session,
+        ToolFinished(
+            call_id="c",
+            name="view_image",
+            images=(Image(source=str(tmp_path / "dot.png"), media_type="image/png"),),
+        ),
+    )
+    answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{row.seq}/0", scope="observe")
+    assert answer.content == DOT
+
+
+async def test_nothing_else_is_handed_out_as_a_picture(house: House, tmp_path: Path) -> None:
+    """Not a file that is no picture, whatever the log calls it; not what no row names; not an address elsewhere."""
+    (tmp_path / "key.png").write_text("-----BEGIN PRIVATE KEY-----")
+    (tmp_path / "drawing.png").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
+    session, seq = _shown(
+        house,
+        tmp_path / "key.png",
+        tmp_path / "drawing.png",
+        tmp_path / "gone.png",
+        tmp_path,
+        Path("https://x.example/a"),
+    )
+    for path in [*(f"{seq}/{number}" for number in range(6)), f"{seq + 1}/0", f"{seq - 1}/0", "0/0"]:
+        answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{path}", scope="observe")
+        assert (answer.status_code, "PRIVATE" in answer.text) == (404, False), path
+
+
+async def test_what_waits_names_the_session_it_is_for(house: House) -> None:
+    parent = house.app.begin(SessionCreated(surface="dashboard")).session
+    child = house.app.begin(SessionCreated(surface="delegate", kind="child", parent=parent, root=parent)).session
+    branch = house.app.begin(SessionCreated(surface="dashboard", kind="branch", parent=parent, root=parent)).session
+    asked = ApprovalRequested(call_id="c1", name="terminal", arguments="{}", summary="ls")
+    house.app.record(child, asked)
+    house.app.record(branch, asked)
+    waiting = (await house.call("GET", "/api/approvals"))["waiting"]
+    assert {(one["session_id"], one["root_session_id"], one["kind"]) for one in waiting} == {
+        (child, parent, "approval"),
+        (branch, "", "approval"),
+    }
+
+
+async def test_a_skill_is_called_by_its_name(house: House) -> None:
+    folder = house.app.home.root / "skills" / "brew-tea"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: brew-tea\ndescription: How tea is made.\n---\n\nWarm the pot first.\n")
+    session = house.app.begin(SessionCreated(surface="dashboard")).session
+    for text in ("/brew-tea for two", "/no-such-thing"):
+        await house.call("POST", f"/api/sessions/{session}/messages", {"text": text}, scope="chat")
+    said = [
+        message["text"]
+        for message in (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+        if message["role"] == "user"
+    ]
+    assert said[0].startswith('/brew-tea for two\n\n<skill name="brew-tea">')
+    assert "Warm the pot first." in said[0]
+    assert said[1] == "/no-such-thing"
+
+
+async def test_the_pages_files_are_asked_for_once(house: House) -> None:
+    for path, lasts in (("/static/app/ui.js", "no-cache"), ("/static/vendor/htm-3.1.1/htm.js", "immutable")):
+        first = await house.ask("GET", path, scope="observe")
+        assert lasts in first.headers["cache-control"]
+        assert first.headers["content-type"].startswith("text/javascript")
+        headers = {**house.bearer("observe"), "if-none-match": first.headers["etag"]}
+        again = await house.client.get(path, headers=headers)
+        assert (again.status_code, again.content) == (304, b"")
