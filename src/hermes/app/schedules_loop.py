@@ -104,9 +104,8 @@ class ScheduleLoop:
         self._begin_delivering()
         while await self._begin_due(now):
             pass
-        planned = await asyncio.to_thread(self._book.store.planned)
-        coming = min((one.starts for one in planned if one.starts > now), default=now + LOOK)
-        return max(0.0, min(LOOK, coming - self._app.clock.now()))
+        coming = await asyncio.to_thread(self._book.store.coming, now)
+        return LOOK if coming is None else max(0.0, min(LOOK, coming - self._app.clock.now()))
 
     def _clear_up(self) -> None:
         """Forgets what is long over, and plans what has lost its plan, as after damage of the database."""
@@ -118,7 +117,7 @@ class ScheduleLoop:
 
     async def _begin_due(self, now: float) -> bool:
         """Looks at everything that is due; True when that brought new instants."""
-        due = [one for one in await asyncio.to_thread(self._book.store.planned) if one.starts <= now]
+        due = await asyncio.to_thread(self._book.store.due, now)
         if not due:
             return False
         jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}

@@ -83,6 +83,14 @@ class Schedules:
         """What is still to come, the next first."""
         return self._select("WHERE state = 'planned' AND (?1 = '' OR job = ?1) ORDER BY starts, due", (job,))
 
+    def due(self, now: float) -> list[Instant]:
+        """What should run by now, the most overdue first."""
+        return self._select("WHERE state = 'planned' AND starts <= ? ORDER BY starts, due", (now,))
+
+    def coming(self, now: float) -> float | None:
+        """When the next instant starts that is not due yet."""
+        return self._rows("SELECT min(starts) FROM instants WHERE state = 'planned' AND starts > ?", (now,))[0][0]
+
     def running(self) -> list[Instant]:
         """What runs now, here or elsewhere."""
         return self._select("WHERE state = 'running' ORDER BY began", ())
