@@ -121,7 +121,8 @@ class Api:
 
     async def _chat(self, scope: Any, receive: Any, send: Send) -> None:
         key = require(scope, "chat")
-        asked = (await _read(receive, ChatBody)).asked(_header(scope))
+        body = await _read(receive, ChatBody)
+        asked = body.asked(_header(scope), by_user=self._app.settings.api.by_user)
         await self._answer(key, asked, ChatAnswer, receive, send)
 
     async def _respond(self, scope: Any, receive: Any, send: Send) -> None:

@@ -92,18 +92,21 @@ class ChatBody(msgspec.Struct):
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str) -> Asked:
-        """In our words."""
+    def asked(self, header: str, *, by_user: bool = True) -> Asked:
+        """In our words. Who tells the whole conversation needs no name for it, whatever `user` says."""
         _refuse_tools(self.tools or self.functions)
         if self.n not in (None, 1):
             raise ApiError(400, "Hermes gives one answer.", code="unsupported_value", param="n")
         metadata = self.metadata or {}
+        messages = _messages(self.messages)
+        told = any(one.role == "assistant" for one in messages)
+        user = self.user or "" if by_user and not told else ""
         return Asked(
             model=self.model,
-            messages=_messages(self.messages),
+            messages=messages,
             stream=bool(self.stream),
             include_usage=bool(self.stream_options and self.stream_options.include_usage),
-            conversation=header or metadata.get("session", "") or metadata.get("conversation", "") or self.user or "",
+            conversation=header or metadata.get("session", "") or metadata.get("conversation", "") or user,
             metadata=metadata,
         )
 

@@ -37,6 +37,15 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     assert chat(metadata={"session": "m"}, user="u").conversation == "m"
     assert chat(user="u").conversation == "u"
     assert chat().conversation == ""
+    told = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "user", "content": "three"},
+    ]
+    assert chat(user="u", messages=told).conversation == ""  # it tells the whole conversation
+    assert chat("h", user="u", messages=told).conversation == "h"
+    body = msgspec.convert({"messages": told[:1], "user": "u"}, ChatBody)
+    assert body.asked("", by_user=False).conversation == ""
     assert response(conversation={"id": "c"}).conversation == "c"
     assert response("h", conversation="c").conversation == "h"
     assert response(user="u").conversation == ""  # there it only says who asks
