@@ -207,6 +207,32 @@ async def test_a_phone_has_the_keys_it_lacks(browser: Browser, dashboard: Board,
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+async def test_two_pages_of_different_sizes_show_the_same_and_one_of_them_answers(
+    shell: Page, browser: Browser, dashboard: Board, complaints: Complaints
+) -> None:
+    small = {"width": 700, "height": 420}
+    count = "document.querySelectorAll('.xterm-rows > div').length"
+    before = await shell.evaluate(count)
+    async with visiting(browser, await dashboard.new_link(), complaints, viewport=small) as other:
+        await other.goto(shell.url)
+        await _shows(other, "ready")
+        await shell.wait_for_function(f"(before) => {count} < before", arg=before)
+        assert await shell.evaluate(count) == await other.evaluate(count)
+        await _run(shell, "clear; printf '\\033[6n'; cat -v")
+        await shell.wait_for_function(f"(before) => {count} === before", arg=before)
+        for page in (shell, other):
+            await _shows(page, "R")
+            assert (await page.evaluate(ROWS)).count("R") == 1
+        await shell.keyboard.press("Control+c")
+
+
+async def test_where_there_are_no_terminals_that_is_said(page: Page) -> None:
+    answer = '{"available": false, "reason": "This system has no pseudo-terminals.", "terminals": []}'
+    await page.route("**/api/terminals", lambda route: route.fulfill(body=answer, content_type="application/json"))
+    await page.goto(page.url.partition("#")[0] + "#/terminal")
+    await page.get_by_role("alert").filter(has_text="no pseudo-terminals").wait_for()
+
+
 async def test_the_theme_follows_the_page(shell: Page) -> None:
     colour = "getComputedStyle(document.querySelector('.xterm-rows')).color"
     light = await shell.evaluate(colour)

@@ -22,6 +22,7 @@ class Screen:
         self.socket = socket
         self.ready: dict[str, Any] = {}
         self.ended: dict[str, Any] = {}
+        self.notes: dict[str, Any] = {}
         self.data = b""
 
     @property
@@ -41,10 +42,16 @@ class Screen:
             self.data += message
             return
         note = msgspec.json.decode(message)
+        self.notes[note["type"]] = note
         if note["type"] == "pty.ready":
             self.ready = note
-        else:
+        elif note["type"] == "pty.ended":
             self.ended = note
+
+    async def read_note(self, kind: str) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while kind not in self.notes:
+                await self.step()
 
 
 async def _open(socket: ClientConnection) -> Screen:
@@ -204,6 +211,19 @@ async def test_two_pages_see_the_same_terminal(shells: House) -> None:
             await two.read(b"from first")
             await second.send(b"echo from s''econd\n")
             await one.read(b"from second")
+
+
+async def test_whoever_changes_the_size_tells_the_others(shells: House) -> None:
+    async with shells.socket("/api/pty?command=shell", scope="terminal") as first:
+        one = await _open(first)
+        async with shells.socket(f"/api/pty?id={one.ready['id']}&cols=70&rows=20", scope="terminal") as second:
+            two = await _open(second)
+            await first.send('{"op": "resize", "cols": 50, "rows": 10}')
+            await two.read_note("pty.resized")
+            assert two.notes["pty.resized"] == {"type": "pty.resized", "cols": 50, "rows": 10}
+            await first.send(b"echo in s''izes $(stty size)\n")
+            await one.read(b"in sizes 10 50")
+            assert one.notes["pty.resized"] == {"type": "pty.resized", "cols": 70, "rows": 20}
 
 
 async def test_hermes_itself_runs_in_a_terminal(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import pwd
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -62,10 +63,23 @@ class OpenTerminal:
         self.created = time.time()
         self.alone_since = now
         self.size = (opening.cols, opening.rows)
+        self._followers: set[asyncio.Event] = set()
 
-    def resize(self, cols: int, rows: int) -> None:
+    @contextmanager
+    def following(self) -> Iterator[asyncio.Event]:
+        """While inside, the event is set whenever somebody else has changed the size."""
+        resized = asyncio.Event()
+        self._followers.add(resized)
+        try:
+            yield resized
+        finally:
+            self._followers.discard(resized)
+
+    def resize(self, cols: int, rows: int, by: asyncio.Event | None = None) -> None:
         self.size = (min(max(1, cols), 1000), min(max(1, rows), 1000))
         self.terminal.resize(*self.size)
+        for follower in self._followers - {by}:
+            follower.set()
 
     def redraw(self) -> None:
         """Lets a program that fills the screen paint it again: it does so when the size changes."""

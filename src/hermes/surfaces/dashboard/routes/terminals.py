@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import closing
 from typing import Annotated, Literal
 
 import msgspec
@@ -110,22 +111,20 @@ class TerminalRoutes:
         await self._serve(socket, one, query)
 
     async def _serve(self, socket: WebSocket, one: OpenTerminal, query: PtyQuery) -> None:
-        if query.cols and query.rows:
-            one.resize(query.cols, query.rows)
         kept = one.terminal.scrollback
         continues = query.after is not None and kept.start <= query.after <= kept.end
         position = query.after if continues and query.after is not None else kept.fresh_start()
         viewer = one.terminal.watch(position)
         viewer.window = query.window
-        try:
+        with one.following() as resized, closing(viewer):
+            if query.cols and query.rows:
+                one.resize(query.cols, query.rows, resized)
             ready = {"type": "pty.ready", "position": position, "shown": one.terminal.shown, "fresh": not continues}
             await send_text(socket, msgspec.json.encode(ready | msgspec.to_builtins(one.describe())))
             if not continues and position:
                 one.redraw()
-            loop = asyncio.get_running_loop()
-            await talk(loop.create_task(_show(socket, one, viewer)), loop.create_task(_hear(socket, one, viewer)))
-        finally:
-            viewer.close()
+            jobs = (_show(socket, one, viewer), _hear(socket, one, viewer, resized), _follow(socket, one, resized))
+            await talk(*map(asyncio.get_running_loop().create_task, jobs))
 
 
 async def _show(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:
@@ -135,17 +134,26 @@ async def _show(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:
     await socket.close(1000)
 
 
-async def _hear(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:
+async def _follow(socket: WebSocket, one: OpenTerminal, resized: asyncio.Event) -> None:
+    """Says when somebody else has changed the size: what comes then is written for that one."""
+    while True:
+        await resized.wait()
+        resized.clear()
+        cols, rows = one.size
+        await send_text(socket, msgspec.json.encode({"type": "pty.resized", "cols": cols, "rows": rows}))
+
+
+async def _hear(socket: WebSocket, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) -> None:
     """Input waits for the child to read; meanwhile nothing more is read from this socket, and nobody else waits."""
     while (message := await socket.receive())["type"] != "websocket.disconnect":
         data, text = message.get("bytes"), message.get("text")
         if data is not None:
             await one.terminal.write(data)
         elif text is not None:
-            _obey(text, one, viewer)
+            _obey(text, one, viewer, resized)
 
 
-def _obey(text: str, one: OpenTerminal, viewer: Viewer) -> None:
+def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) -> None:
     try:
         order = _read_order(text)
     except msgspec.DecodeError:
@@ -153,7 +161,7 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer) -> None:
         return
     match order.op:
         case "resize":
-            one.resize(order.cols, order.rows)
+            one.resize(order.cols, order.rows, resized)
         case "ack":
             viewer.confirm(order.bytes)
 

@@ -17,11 +17,12 @@ export class Line {
   #timer = 0;
   #pause = 0;
   #position = null; // the next byte; null before there was one
+  #early = []; // typed before there was a connection
   #pending = 0; // bytes received, not yet shown
   #shown = 0; // bytes shown, not yet acknowledged
   #closed = false;
 
-  /** `handlers`: onReady(ready), onData(bytes, done), onEnded(code), onState("connecting"|"live"|"waiting"|"ended"|"gone"). */
+  /** `handlers`: onReady(ready), onData(bytes, done), onResized({cols, rows}), onEnded(code), onState("connecting"|"live"|"waiting"|"ended"|"gone"). */
   constructor(id, handlers) {
     this.#id = id;
     this.#handlers = handlers;
@@ -34,11 +35,11 @@ export class Line {
     return this.#position;
   }
 
-  /** What was typed. Without a connection nothing is kept: it might arrive when nobody expects it any more. */
+  /** What was typed. It is kept until the first connection, but not over a break: nobody might expect it any more. */
   send(bytes) {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    if (this.#position === null) return void this.#early.push(bytes);
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
     for (let at = 0; at < bytes.length; at += PIECE) this.#socket.send(bytes.subarray(at, at + PIECE));
-    return true;
   }
 
   resize(cols, rows) {
@@ -89,6 +90,9 @@ export class Line {
       this.#pause = 0;
       this.#handlers.onReady(note);
       this.#handlers.onState("live");
+      for (const bytes of this.#early.splice(0)) this.send(bytes);
+    } else if (note.type === "pty.resized") {
+      this.#handlers.onResized(note);
     } else if (note.type === "pty.ended") {
       this.#end("ended");
       this.#handlers.onEnded(note.exit_code);

@@ -40,6 +40,7 @@ export class Screen {
   #encoder = new TextEncoder();
   #replayTo = 0; // up to there it is the past that is shown again
   #written = 0;
+  #leads = true; // false while another page decides how large the terminal is, and answers its questions
   #timer = 0;
   #observer = new ResizeObserver(() => this.#settle());
   #unwatch = [];
@@ -70,6 +71,7 @@ export class Screen {
     this.#line = new Line(info.id, {
       onReady: (ready) => this.#ready(ready),
       onData: (bytes, done) => this.#show(bytes, done),
+      onResized: ({ cols, rows }) => this.#followed(cols, rows),
       onEnded: (code) => this.ended.set({ code }),
       onState: (state) => this.state.set(state),
     });
@@ -78,10 +80,15 @@ export class Screen {
   /** Puts it into an element; it moves if it was in another. */
   mount(place) {
     if (this.#term.element) place.append(this.#term.element);
-    else this.#term.open(place);
+    else this.#open(place);
     this.#observer.disconnect();
     this.#observer.observe(place);
     this.#resize();
+  }
+
+  #open(place) {
+    this.#term.open(place);
+    this.#term.textarea.addEventListener("focus", () => this.#lead());
   }
 
   /** Takes it out; it goes on unseen. */
@@ -127,8 +134,10 @@ export class Screen {
     this.#written = ready.position;
     this.#replayTo = ready.fresh ? ready.shown : 0;
     if (ready.fresh) this.#term.reset();
-    if (this.#written >= this.#replayTo) this.#caughtUp();
-    else this.#term.resize(ready.cols, ready.rows); // what is shown again was written for that size
+    // A page in the background that comes back leaves the size to the one that is used.
+    this.#leads = ready.viewers <= 1 || document.hasFocus();
+    if (this.#written >= this.#replayTo && this.#leads) this.#caughtUp();
+    else this.#term.resize(ready.cols, ready.rows); // what comes is, or was, written for that size
   }
 
   #show(bytes, done) {
@@ -145,6 +154,18 @@ export class Screen {
     this.#resize(true);
   }
 
+  /** Another page has changed the size: it leads until somebody turns to this one. */
+  #followed(cols, rows) {
+    this.#leads = false;
+    this.#term.resize(cols, rows);
+  }
+
+  #lead() {
+    if (this.#leads) return;
+    this.#leads = true;
+    this.#resize(true);
+  }
+
   #settle() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#resize(), SETTLE);
@@ -152,7 +173,7 @@ export class Screen {
 
   /** Fits the letters into the place. Not while the past is shown: it was written for another size. */
   #resize(tell = false) {
-    if (this.#replayTo || this.state.value === "ended" || !this.#term.element?.isConnected) return;
+    if (this.#replayTo || !this.#leads || this.state.value === "ended" || !this.#term.element?.isConnected) return;
     const size = this.#fit.proposeDimensions();
     if (!size?.cols || !size.rows) return;
     const { cols, rows } = size;
@@ -162,8 +183,9 @@ export class Screen {
   }
 
   #typed(text) {
-    // A question in what is only shown again was answered long ago.
-    if (this.#replayTo && ANSWER.test(text)) return;
+    // A question in what is only shown again was answered long ago; of several pages, one answers.
+    if ((this.#replayTo || !this.#leads) && ANSWER.test(text)) return;
+    this.#lead();
     if (this.ctrl.value && text.length === 1) {
       this.ctrl.set(false);
       text = String.fromCharCode(text.toUpperCase().charCodeAt(0) & 31);
