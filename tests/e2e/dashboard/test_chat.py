@@ -178,7 +178,15 @@ async def test_while_hermes_works_words_wait_steer_or_stop_it(page: Page, dashbo
     await rests(page, 2)
     await expect(page.locator(".note.info").first).to_contain_text("Stopped.")
     assert replies(await transcript(page))[-1] == "To the one that waited."
-    assert replies(await transcript(page))[0].startswith("on and on ")
+    kinds = [(item["kind"], item.get("text", "")[:10]) for item in (await transcript(page))["items"]]
+    assert kinds == [  # the words that waited stand where they were heard
+        ("user", "begin"),
+        ("assistant", "on and on "),
+        ("end", ""),
+        ("user", "after that"),
+        ("assistant", "To the one"),
+        ("end", ""),
+    ]
 
 
 async def test_a_turn_can_be_taken_back_brought_again_and_branched(page: Page, dashboard: Board) -> None:
@@ -202,7 +210,7 @@ async def test_a_turn_can_be_taken_back_brought_again_and_branched(page: Page, d
     await expect(page).not_to_have_url(re.compile(old))
     await expect(box(page)).to_have_value("second")
     await say(page, "something else")
-    await rests(page, 3)
+    await expect(page.locator(".message.assistant").last).to_contain_text("In the branch.")
     said = [message["content"] for message in dashboard.asked() if message["role"] == "user"]
     assert said[-2:] == ["first", "something else"]
 

@@ -122,7 +122,7 @@ async def test_a_long_session_draws_only_its_end(page: Page, dashboard: Board) -
             const { transcript } = conversationOf(id);
             const { epoch, head } = transcript.value;
             const events = Array.from({ length: 4000 }, (_, n) => ({
-                type: n % 2 ? "agent.message.assistant" : "agent.message.user", session_id: id,
+                type: "agent.message.assistant", session_id: id,
                 epoch, seq: head + 1 + n, ts: 1, turn_id: `t${n >> 1}`, text: `message ${n}`,
             }));
             transcript.set(reduce(transcript.value, events));

@@ -58,7 +58,7 @@ async function call(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new ApiError(0, "The dashboard can't be reached.", "Is it still running? It is tried again.");
+    throw new ApiError(0, "The dashboard can't be reached.", "Is it still running?");
   }
   const text = await answer.text();
   const content = parsed(text);

@@ -11,7 +11,7 @@ import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
 import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
-import { typed } from "./chat/transcript.js";
+import { turnsSince, typed } from "./chat/transcript.js";
 import { Welcome } from "./chat/welcome.js";
 
 export default function Chat({ route }) {
@@ -99,7 +99,7 @@ function Talk({ id, route, search, onDrawer }) {
       cwd: state.cwd,
       retry: () => retry(id),
       diff: (turn) => setOver({ kind: "diff", turn }),
-      branch: (item, text = "") => branch(id, { at: lastRow(current.current, item), text }),
+      branch: (item, text = "") => branch(id, { ...cutAt(current.current, item), text }),
     }),
     [id, state.cwd],
   );
@@ -136,10 +136,10 @@ function Talk({ id, route, search, onDrawer }) {
     ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;
 }
 
-/** The last row that a branch from an item keeps: before a person's words, or the end of the turn it belongs to. */
-function lastRow(state, item) {
-  if (item.kind === "user") return Math.max(1, item.seq - 1);
-  return state.items.find((one) => one.kind === "end" && one.turn === item.turn && one.seq > item.seq)?.seq ?? item.seq;
+/** Where a branch from an item ends: before a person's words, or with the turn that a reply belongs to. */
+function cutAt(state, item) {
+  if (item.kind === "user") return { back: turnsSince(state, item) };
+  return { at: state.items.find((one) => one.kind === "end" && one.turn === item.turn)?.seq ?? item.seq };
 }
 
 /** Facts the log does not have: who runs it, the model's window. Asked again after each turn. */

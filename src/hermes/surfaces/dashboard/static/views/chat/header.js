@@ -59,7 +59,7 @@ export function ModelPicker({ current, onChoose, onClose }) {
     api.get("/api/models").then(setModels, () => setModels({ current: "", choices: [] }));
   }, []);
   const wanted = name.trim().toLowerCase();
-  const shown = (models?.choices ?? []).filter((one) => one.name.toLowerCase().includes(wanted));
+  const shown = (models?.choices ?? []).filter((one) => one.name !== models.current && one.name.toLowerCase().includes(wanted));
   return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack" onSubmit=${(event) => (event.preventDefault(), name.trim() && onChoose(name.trim()))}>
     <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus value=${name} onInput=${(event) => setName(event.target.value)} />
     ${models === null ? html`<${Loading} />` : html`<ul class="choices">

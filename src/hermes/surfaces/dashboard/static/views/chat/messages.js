@@ -14,7 +14,8 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
   const unsent = useStore(conversation.outbox.messages);
   const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session && one.root_session_id === state.session);
   const [shown, setShown] = useState(STEP);
-  const rows = useMemo(() => folded(state.items), [state.items]);
+  const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
+  const later = state.items.filter(waits);
   const visible = rows.slice(-shown);
   const { box, inner, away, jump, release } = useEnd(state.session);
   useFound(found, state.ready && rows, shown, setShown, release, box);
@@ -27,11 +28,17 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
       ${rows.length > shown && html`<button type="button" class="button quiet earlier" ref=${earlier} onClick=${() => setShown(shown + STEP)}>Show earlier (${rows.length - shown} more)</button>`}
       ${visible.map((row) => html`<div class="item" key=${row.key} data-seq=${row.seq}>${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` : html`<${Item} item=${row} context=${context} first=${row === asks[0]} last=${row === lastReply && !state.turn} />`}</div>`)}
       ${state.turn && !open.length && html`<${Live} live=${state.live} since=${state.since} />`}
+      ${later.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} /></div>`)}
       ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd} first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` : html`<${Question} question=${one} session=${one.session_id} from=${one.title || "a session that works for this one"} />`}</div>`)}
       ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${conversation.outbox} onEdit=${onEdit} />`)}
     </div>
     ${away && html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`}
   </div>`;
+}
+
+/** Words that nobody has heard yet stand below what is being written. */
+function waits(item) {
+  return item.kind === "user" && !item.taken && item.origin === "user";
 }
 
 /** Items with those that were taken back in one row each time. */
@@ -99,7 +106,7 @@ function useFound(seq, rows, shown, setShown, release, box) {
   const done = useRef(0);
   useEffect(() => {
     if (!seq || !rows || done.current === seq) return;
-    const at = rows.findIndex((row) => row.seq >= seq);
+    const at = rows.findIndex((row) => row.seq === seq || row.result === seq);
     if (at < 0) return;
     if (rows.length - at > shown) return void setShown(rows.length - at + 5);
     done.current = seq;

@@ -206,9 +206,12 @@ function grow(state, event, field) {
   state.live = { ...live, [field]: live[field] + event.text };
 }
 
+/** Words take their place where the model gets to hear them, not where they were typed. */
 function take(state, inputs = []) {
   const wanted = new Set(inputs);
-  change(state, (item) => item.kind === "user" && wanted.has(item.seq), { taken: true, turn: state.turn });
+  const heard = state.items.filter((item) => item.kind === "user" && wanted.has(item.seq));
+  const others = state.items.filter((item) => !heard.includes(item));
+  state.items = [...others, ...heard.map((item) => ({ ...item, taken: true, turn: state.turn }))];
 }
 
 function spend(state, usage) {
@@ -254,6 +257,13 @@ export function spoken(state) {
     .filter((item) => !item.undone && (item.kind === "user" || item.kind === "assistant") && item.text)
     .map((item) => `${item.kind === "user" ? "You" : "Hermes"}: ${item.text}`)
     .join("\n\n");
+}
+
+/** How many of the last turns a branch leaves out, so that it ends before a person's words. */
+export function turnsSince(state, item) {
+  if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
+  const ended = state.items.filter((one) => one.kind === "end" && !one.undone).map((one) => one.turn);
+  return ended.length - ended.indexOf(item.turn);
 }
 
 /** The calls that wait for a person here. */
