@@ -44,6 +44,7 @@ from hermes.store.row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
+from hermes.tools.toolsets import SURFACES
 
 if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
@@ -230,11 +231,17 @@ class Agent:
 
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
-        system = system_prompt(cwd, date=self._spending.today(), project=read_project_files(cwd, self._app.home.root))
+        project = read_project_files(cwd, self._app.home.root)
+        system = system_prompt(cwd, date=self._spending.today(), project=project, chat=self._chat(session))
         person = self._app.person(session)
         if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt, person):
             system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
+
+    def _chat(self, session: str) -> str:
+        """The chat app that a session was begun in; empty for none."""
+        info = self._app.store.sessions.find(session)
+        return info.surface if info.kind == "root" and info.surface not in {"", "recovered", *SURFACES} else ""
 
     @asynccontextmanager
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:

@@ -48,12 +48,17 @@ class ProjectFile(msgspec.Struct, frozen=True):
     refusal: str = ""
 
 
-def system_prompt(cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = ()) -> tuple[str, ...]:
-    """The parts of the prompt; the middle one only when the project has notes."""
+def system_prompt(cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = (), chat: str = "") -> tuple[str, ...]:
+    """The parts of the prompt; the middle one only when the project has notes. `chat` names the chat app, if any."""
     notes = project_part(project)
     circumstances = (
         f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
     )
+    if chat:
+        circumstances += (
+            f" You talk in a chat app ({chat}), far from the machine: keep replies short. A file of the working"
+            " directory is sent along when your reply links to it: [name](path)."
+        )
     return (STABLE, *([notes] if notes else []), circumstances)
 
 

@@ -6,6 +6,7 @@ beginnings (`mcp.github.*`); what is disabled stays off, whatever else names it.
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 
@@ -82,6 +83,7 @@ class Choice(msgspec.Struct, frozen=True):
         )
 
 
+@lru_cache(maxsize=1024)
 def toolset_of(name: str) -> str:
     """The set a tool belongs to."""
     return next(one.name for one in TOOLSETS if any(fnmatchcase(name, pattern) for pattern in one.patterns))

@@ -23,6 +23,7 @@ async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
             assert shown.text == "Hello <b>you</b>"
             await until(lambda: not telegram.unacknowledged)
             messages = house.app.store.log.messages(house.session)
+        assert b"You talk in a chat app (telegram)" in model.posts[0].body
         assert [message.text for message in messages] == ["hi", "Hello **you**"]
         assert len(telegram.texts()) == 1
 
