@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.dashboard import Server, running
 from hermes.bridge.bridge import Bridge, BridgeStats
+from hermes.bridge.outbox import Outbox
 from hermes.bridge.wire import Target
 from hermes.events import Bus
 
@@ -33,7 +34,7 @@ Row = tuple[str, float, float, str]
 def bridged(bus: Bus, find: Callable[[], Target | None]) -> Iterator[Bridge]:
     """A bridge, while inside."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
-        bridge = Bridge(bus, find, Path(folder))
+        bridge = Bridge(bus, find, Outbox(Path(folder)))
         try:
             yield bridge
         finally:

@@ -74,6 +74,7 @@ class Outside:
             log.debug("no dashboard is named or runs: events stay in this process")
             return
         from hermes.bridge.bridge import Bridge
+        from hermes.bridge.outbox import Outbox
         from hermes.bridge.target import finder, is_private, of_home
 
         find = finder(home, named, settings.dashboard.tls_cert)
@@ -89,7 +90,7 @@ class Outside:
             if self.bridge is not None:
                 self.bridge.stop()
             home.ensure(home.root / "bridge", place)
-            self.bridge = Bridge(self._app.bus, find, place, channel=named.channel or self.surface, hide=hide)
+            self.bridge = Bridge(self._app.bus, find, Outbox(place, hide=hide), channel=named.channel or self.surface)
 
     @property
     def publisher(self) -> str:

@@ -11,9 +11,7 @@ import select
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -81,16 +79,15 @@ class Bridge:
         self,
         bus: Bus,
         find: Callable[[], Target | None],
-        place: Path,
+        outbox: Outbox,
         *,
         channel: str = "gateway",
-        hide: bool = False,
         pace: Pace | None = None,
     ) -> None:
         self._bus = bus
         self._find = find
-        self._place = place
         self._pace = pace or Pace()
+        self.outbox = outbox
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
@@ -104,7 +101,6 @@ class Bridge:
         self._connects = 0
         self.state: State = "connecting"
         self.channel = channel
-        self.outbox = Outbox(place, uuid.uuid4().hex, int(time.time() * 1000), hide=hide)
         self._handle = bus.subscribe("**", self._hear)
         self._thread = threading.Thread(target=self._run, name="hermes-bridge", daemon=True)
         self._thread.start()
@@ -213,7 +209,7 @@ class Bridge:
     def _adopt(self) -> None:
         """Takes over what processes left behind that are no more."""
         own = self.outbox.spool.folder
-        for folder in left_behind(self._place):
+        for folder in left_behind(self.outbox.place):
             epoch, _, publisher = folder.name.partition("-")
             if folder == own or publisher in self._heirs or not epoch.isdecimal():
                 continue
@@ -322,6 +318,7 @@ class Bridge:
         outbox = self.outbox
         if ack.publisher == f"{outbox.publisher}.transient":
             self.arrived = ack.seq if ack.epoch == outbox.epoch else 0
+            outbox.settle(self.arrived)
         elif ack.publisher == outbox.publisher and ack.epoch == outbox.epoch:
             outbox.spool.ack(ack.seq)
         elif ack.publisher in self._heirs and ack.epoch == self._heirs[ack.publisher][0]:

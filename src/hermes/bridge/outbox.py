@@ -4,6 +4,8 @@
 """
 
 import threading
+import time
+import uuid
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.bridge.spool import Spool
+from hermes.bridge.spool import MAX_RECORDS, Spool
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
 
@@ -30,16 +32,22 @@ class Outbox:
     """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields."""
 
     def __init__(
-        self, place: Path, publisher: str, epoch: int, *, hide: bool = False, most: int = MAX_TRANSIENT
+        self, place: Path, *, hide: bool = False, most: int = MAX_TRANSIENT, most_kept: int = MAX_RECORDS
     ) -> None:
-        self.publisher = publisher
-        self.epoch = epoch
-        self.spool = Spool(place / f"{epoch:014}-{publisher}", gap=lambda missing: _gap(missing, "spool_full"))
+        self.place = place
+        self.publisher = uuid.uuid4().hex
+        self.epoch = int(time.time() * 1000)
+        self.spool = Spool(
+            place / f"{self.epoch:014}-{self.publisher}",
+            gap=lambda missing: _gap(missing, "spool_full"),
+            max_records=most_kept,
+        )
         self._hide = hide
         self._most = most
         self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
         self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
         self._missing = 0
+        self._gaps: deque[tuple[int, int]] = deque()  # on their way: the number of the frame, how many are missing
         self._ahead: deque[tuple[int, bytes]] = deque()
         self._read = 0  # number of the last record that was read from the spool
         self.heard = 0
@@ -47,7 +55,7 @@ class Outbox:
         self.dropped = 0
         """Transient events that never arrived: the queue was full, or the connection broke."""
         self.sent = 0
-        """Transient events that were sent, whatever became of them."""
+        """Frames without a number of their own that were sent: transient events, and gaps among them."""
         self.cut = 0
         """Events that were too large to be sent whole."""
 
@@ -66,15 +74,22 @@ class Outbox:
                 self.dropped += 1
 
     def rewind(self, arrived: int) -> None:
-        """After a reconnect: goes on behind what was acknowledged. Of the transient events, `arrived` got through."""
+        """After a reconnect: goes on behind what was acknowledged. Of what was `sent`, so many got through."""
         self.spool.rewind()
         self._ahead.clear()
         self._read = self.spool.acked
-        lost = max(0, self.sent - arrived)
+        self.settle(arrived)
+        lost = max(0, self.sent - arrived) - len(self._gaps)
         with self._lock:
-            self.sent -= lost
+            self.sent = min(self.sent, arrived)
             self.dropped += lost
-            self._missing += lost
+            self._missing += lost + sum(missing for _, missing in self._gaps)
+            self._gaps.clear()
+
+    def settle(self, arrived: int) -> None:
+        """So many of what was `sent` have arrived; of these nothing more needs to be known."""
+        while self._gaps and self._gaps[0][0] <= arrived:
+            self._gaps.popleft()
 
     def forfeit(self) -> None:
         """Counts as dropped what will not be sent any more."""
@@ -90,25 +105,29 @@ class Outbox:
     def batch(self, room: int) -> list[bytes]:
         """The next frames, about `room` bytes of them; none when nothing waits."""
         frames: list[bytes] = []
-        passed = size = 0
+        size, first = 0, self.sent
         with self._lock:
             missing, self._missing = self._missing, 0
         if missing:
-            frames.append(_gap(missing, "drop_oldest") + b"}")
+            self._gaps.append((self.sent + 1, missing))
+            self._count(frames, _gap(missing, "drop_oldest") + b"}", first)
         while size < room:
             event = self._next_passing()
             if event is not None:
-                if not passed:  # what follows without a number is counted from here on
-                    frames.append(numbered(b"", f"{self.publisher}.transient", self.epoch, self.sent + 1))
-                passed += 1
-                frames.append(self._rendered(str(event["type"]), event) + b"}")
+                self._count(frames, self._rendered(str(event["type"]), event) + b"}", first)
             elif record := self._next_durable():
                 frames.append(numbered(record[1], self.publisher, self.epoch, record[0]))
             else:
                 break
             size += len(frames[-1])
-        self.sent += passed
         return frames
+
+    def _count(self, frames: list[bytes], frame: bytes, first: int) -> None:
+        """Adds a frame without a number; before the first one stands where the dashboard begins to count."""
+        if self.sent == first:
+            frames.append(numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1))
+        self.sent += 1
+        frames.append(frame)
 
     def _next_passing(self) -> Mapping[str, Any] | None:
         """The next transient event, unless a durable one was born before it."""

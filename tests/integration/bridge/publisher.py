@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 
 from hermes.bridge.bridge import Bridge
+from hermes.bridge.outbox import Outbox
 from hermes.bridge.pace import Pace
+from hermes.bridge.spool import MAX_RECORDS
 from hermes.bridge.target import finder
 from hermes.events import default_bus
 from hermes.settings import Home
@@ -18,7 +20,8 @@ from hermes.settings.load import event_target
 
 def main(root: Path) -> None:
     bus, home = default_bus(), Home(root)
-    bridge = Bridge(bus, finder(home, event_target()), root / "bridge", channel="test", pace=Pace(0.05, 0.2))
+    kept = Outbox(root / "bridge", most_kept=int(os.environ.get("MOST_KEPT", MAX_RECORDS)))
+    bridge = Bridge(bus, finder(home, event_target()), kept, channel="test", pace=Pace(0.05, 0.2))
     count = {"durable": 0, "transient": 0}
     for line in sys.stdin:
         command = json.loads(line)

@@ -106,7 +106,8 @@ class Witness:
 
     def events(self) -> list[dict[str, Any]]:
         with contextlib.suppress(FileNotFoundError):
-            return [json.loads(line) for line in self.notes.read_text().splitlines()]
+            whole, _, _ = self.notes.read_text().rpartition("\n")  # the last line may just be written
+            return [json.loads(line) for line in whole.splitlines()]
         return []
 
     def _env(self) -> dict[str, str]:
@@ -160,6 +161,7 @@ class Wire:
         self.flows = asyncio.Event()
         self.flows.set()
         self.is_cut = False
+        self.connections = 0
         self.port = witness.other_port
 
     async def start(self) -> None:
@@ -185,6 +187,7 @@ class Wire:
             writer.transport.abort()
             return
         there, to = await asyncio.open_connection("127.0.0.1", self._to)
+        self.connections += 1
         self._writers |= {writer, to}
         self._tasks |= {asyncio.ensure_future(self._pass(reader, to)), asyncio.ensure_future(self._pass(there, writer))}
 

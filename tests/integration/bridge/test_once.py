@@ -40,8 +40,11 @@ def _rows(witness: Witness) -> list[tuple[str, int]]:
 
 
 async def test_a_process_that_runs_already_finds_a_dashboard_that_is_started(tmp_path: Path) -> None:
-    slow = ServedCall(name="terminal", arguments='{"command": "touch begun; while [ ! -e go ]; do sleep 0.05; done"}')
-    async with ModelServer(Served(calls=(slow,)), "done") as server:
+    def wait_for(name: str) -> Served:
+        command = f"touch begun; while [ ! -e {name} ]; do sleep 0.05; done"
+        return Served(calls=(ServedCall(name="terminal", arguments=f'{{"command": "{command}"}}'),))
+
+    async with ModelServer(wait_for("first"), wait_for("second"), "done") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await hermes.start("--approvals", "full", "-z", "wait")
         assert process.stdin is not None
@@ -50,8 +53,8 @@ async def test_a_process_that_runs_already_finds_a_dashboard_that_is_started(tmp
         witness = Witness(tmp_path)
         await witness.start()
         await until(lambda: any((witness.home.root / "bridge").glob("home/*")))
-        (hermes.work / "go").touch()
+        (hermes.work / "first").touch()
+        await until(lambda: "agent.tool.finished" in [event["type"] for event in witness.events()])
+        (hermes.work / "second").touch()
         await asyncio.wait_for(process.wait(), 30)
-        await until(lambda: "agent.turn.ended" in [event["type"] for event in witness.events()])
         await witness.kill()
-    assert [event["type"] for event in witness.events() if event["type"] == "agent.message.assistant"]

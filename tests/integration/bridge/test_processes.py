@@ -57,7 +57,7 @@ async def test_a_dashboard_that_is_killed_and_started_again_under_load_misses_no
         stats = await publisher.tell()
         assert passing == sorted(set(passing))
         assert 12000 <= len(passing) + stats["dropped"] <= 12000 + 3
-        assert stats["dropped"] == _missing(witness) > 0
+        assert 0 < stats["dropped"] <= _missing(witness)
     finally:
         await publisher.kill()
 
@@ -114,14 +114,15 @@ async def test_a_cut_wire_costs_nothing_durable(witness: Witness) -> None:
     ).start()
     try:
         work = asyncio.ensure_future(publisher.tell(durable=10, times=400, pause=0.005))
-        for count in (300, 1500):
-            await until(lambda count=count: len(witness.heard()) > count)
+        for number in (1, 2):
+            before = len(witness.heard())
+            await until(lambda n=number, before=before: wire.connections >= n and len(witness.heard()) > before)
             wire.cut()
             await asyncio.sleep(0)
             wire.is_cut = False
         await work
         await until(lambda: _is_whole(witness.heard(), 4000))
-        assert (await publisher.tell())["connects"] >= 3
+        assert wire.connections >= 3
     finally:
         await publisher.kill()
         await wire.stop()
@@ -195,3 +196,25 @@ async def test_two_dashboards_whose_bridges_face_each_other_send_nothing_back(tm
         await publisher.kill()
         await left.kill()
         await right.kill()
+
+
+async def test_beyond_the_spool_the_counter_is_exact_and_a_gap_stands_where_events_are_missing(
+    witness: Witness,
+) -> None:
+    publisher = await Publisher(witness.home, MOST_KEPT="1000").start()
+    try:
+        await publisher.tell(durable=1)
+        await until(lambda: len(witness.heard()) == 1)
+        await witness.kill()
+        stats = await publisher.tell(durable=1050)
+        assert (stats["refused"], stats["waiting"]) == (50, 1000)
+        await witness.start()
+        while (await publisher.tell(pause=0.05))["waiting"]:
+            pass
+        await publisher.tell(durable=1)
+        await until(lambda: len(witness.heard()) == 1002)
+        assert witness.heard() == [*range(1, 1002), 1052]
+        assert [event["dropped"] for event in witness.events() if event["type"] == "gap"] == [50]
+        assert witness.events()[-2]["type"] == "gap"
+    finally:
+        await publisher.kill()
