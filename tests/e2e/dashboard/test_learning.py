@@ -5,8 +5,10 @@ import time
 
 from playwright.async_api import Page, expect
 from tests.e2e.dashboard.conftest import Board, Complaints
-from tests.e2e.dashboard.past import learning_of, teach
+from tests.e2e.dashboard.past import learning_of, past_of, teach, write_past
 from tests.e2e.dashboard.walking import go
+
+from hermes.schema.learning import LearningProposed
 
 
 async def test_proposals_are_decided_with_a_key_and_taken_back(page: Page, dashboard: Board) -> None:
@@ -35,6 +37,18 @@ async def test_proposals_are_decided_with_a_key_and_taken_back(page: Page, dashb
     await page.get_by_role("button", name="Take it back").click()
     await expect(page.locator(".change")).to_have_count(3)
     assert "breaking" not in skill.read_text()
+
+
+async def test_a_new_proposal_appears_by_itself(page: Page, dashboard: Board) -> None:
+    home = dashboard.hermes.home
+    ids = write_past(home, time.time())
+    await go(page, "/learning")
+    await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    teach(home)
+    with past_of(home, time.time()) as past:
+        proposed = LearningProposed(proposal="p1", kind="skill", title="skill release-notes: change")
+        past.turn(ids["old"], "learn", proposed)
+    await expect(page.locator(".proposal")).to_have_count(2)
 
 
 async def test_notes_are_added_changed_and_forgotten(page: Page, dashboard: Board, complaints: Complaints) -> None:

@@ -3,49 +3,54 @@
 import re
 import time
 
+import pytest
 from playwright.async_api import Page, expect
 from tests.e2e.dashboard.conftest import Board, Complaints
 from tests.e2e.dashboard.past import past_of, reply, write_past
 from tests.e2e.dashboard.walking import go
 
 
-async def test_a_search_leads_to_the_place_in_the_timeline(page: Page, dashboard: Board) -> None:
-    ids = write_past(dashboard.hermes.home, time.time())
-    await go(page, "/sessions")
-    await expect(page.locator(".session-row")).to_have_count(3)  # the child is not among them
-    await page.keyboard.press("/")
-    await page.keyboard.type("eleven lines")
-    hit = page.locator(".hit")
+@pytest.fixture(scope="module")
+def ids(shared: Board) -> dict[str, str]:
+    """A past on the shared dashboard, for tests that change nothing of it."""
+    return write_past(shared.hermes.home, time.time())
+
+
+async def test_a_search_leads_to_the_place_in_the_timeline(visit: Page, ids: dict[str, str]) -> None:
+    await go(visit, "/sessions")
+    await expect(visit.locator(".session-row")).to_have_count(3)  # the child is not among them
+    await visit.keyboard.press("/")
+    await visit.keyboard.type("eleven lines")
+    hit = visit.locator(".hit")
     await expect(hit).to_have_count(1)
     await expect(hit.locator("mark")).to_have_text(["eleven", "lines"])
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
-    await expect(page).to_have_url(re.compile(rf"#/sessions/{ids['main']}\?at=\d+"))
-    details = page.get_by_role("region", name="Details")
+    await visit.keyboard.press("ArrowDown")
+    await visit.keyboard.press("Enter")
+    await expect(visit).to_have_url(re.compile(rf"#/sessions/{ids['main']}\?at=\d+"))
+    details = visit.get_by_role("region", name="Details")
     await expect(details).to_contain_text("The release **2.4** is tagged")
     await expect(details.locator("mark")).to_have_text(["eleven", "lines"])
-    await page.go_back()
-    await expect(page.get_by_role("searchbox")).to_have_value("eleven lines")
-    await page.get_by_role("searchbox").fill("nothing of the kind")
-    await expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    await visit.go_back()
+    await expect(visit.get_by_role("searchbox")).to_have_value("eleven lines")
+    await visit.get_by_role("searchbox").fill("nothing of the kind")
+    await expect(visit.get_by_role("heading", name="Nothing found")).to_be_visible()
 
 
 async def test_filters_narrow_the_list_and_stay_in_the_address(
-    page: Page, dashboard: Board, complaints: Complaints
+    visit: Page, ids: dict[str, str], complaints: Complaints
 ) -> None:
-    write_past(dashboard.hermes.home, time.time())
-    await go(page, "/sessions")
-    titles = page.locator(".session-title")
+    await go(visit, "/sessions")
+    titles = visit.locator(".session-title")
     await expect(titles).to_have_text(["Release 2.4", "Nightly report", "Compare three date libraries"])
-    await page.get_by_label("Cost").select_option("over $0.01")
+    await visit.get_by_label("Cost").select_option("over $0.01")
     await expect(titles).to_have_text(["Release 2.4"])
-    await page.get_by_role("button", name="Clear filters").click()
-    await page.get_by_label("Where it began").select_option("telegram")
+    await visit.get_by_role("button", name="Clear filters").click()
+    await visit.get_by_label("Where it began").select_option("telegram")
     await expect(titles).to_have_text(["Nightly report"])
-    await page.reload()
+    await visit.reload()
     await expect(titles).to_have_text(["Nightly report"])
-    await page.get_by_label("Last used").select_option("Last 24 hours")
-    await expect(page.get_by_role("heading", name="Nothing fits")).to_be_visible()
+    await visit.get_by_label("Last used").select_option("Last 24 hours")
+    await expect(visit.get_by_role("heading", name="Nothing fits")).to_be_visible()
     complaints.expect("preloaded using link preload")  # the chat's style, on a page that began elsewhere
 
 
@@ -63,18 +68,17 @@ async def test_a_session_at_work_is_seen_and_found(page: Page, dashboard: Board)
         past.app.store.leases.release(lease)
 
 
-async def test_a_timeline_is_scrubbed_stepped_and_played(page: Page, dashboard: Board) -> None:
-    ids = write_past(dashboard.hermes.home, time.time())
-    await go(page, f"/sessions/{ids['main']}")
-    slider = page.get_by_role("slider", name="Place in the session")
-    details = page.get_by_role("region", name="Details")
-    spent = page.locator(".spent")
-    head = page.locator(".timeline-head")
+async def test_a_timeline_is_scrubbed_stepped_and_played(visit: Page, ids: dict[str, str]) -> None:
+    await go(visit, f"/sessions/{ids['main']}")
+    slider = visit.get_by_role("slider", name="Place in the session")
+    details = visit.get_by_role("region", name="Details")
+    spent = visit.locator(".spent")
+    head = visit.locator(".timeline-head")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("^23 of 23, The turn was stopped"))
     await expect(details).to_contain_text("Stopped by the user.")
     await expect(spent).to_have_text("$0.110 · 10,840 tokens so far")
     await expect(head.get_by_role("link", name="Read the changelog of kestrel")).to_be_visible()
-    await page.keyboard.press("Home")
+    await visit.keyboard.press("Home")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("^1 of 23, The session began"))
     await expect(spent).to_have_text("$0 · 0 tokens so far")
     await slider.fill("9")
@@ -83,18 +87,18 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(page: Page, dashboard: 
     await expect(details).to_contain_text("it needs the network")
     await expect(spent).to_have_text("$0.040 · 5,420 tokens so far")
     await slider.blur()
-    await page.keyboard.press("ArrowRight")
+    await visit.keyboard.press("ArrowRight")
     await expect(details.get_by_role("heading", name="Allowed once")).to_be_visible()
-    await expect(page).to_have_url(re.compile(r"at=11"))
-    await page.keyboard.press("Shift+ArrowRight")
+    await expect(visit).to_have_url(re.compile(r"at=11"))
+    await visit.keyboard.press("Shift+ArrowRight")
     await expect(details.get_by_role("heading", name="A turn began")).to_be_visible()
-    await page.get_by_role("button", name=re.compile("^Note")).click()  # hides them
+    await visit.get_by_role("button", name=re.compile("^Note")).click()  # hides them
     await expect(slider).to_have_attribute("max", "17")
-    await page.keyboard.press("Home")
-    await page.get_by_label("Speed").select_option("64×")
-    await page.get_by_role("button", name="Play").click()
+    await visit.keyboard.press("Home")
+    await visit.get_by_label("Speed").select_option("64×")
+    await visit.get_by_role("button", name="Play").click()
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("^18 of 18"))
-    await expect(page.get_by_role("button", name="Play")).to_be_visible()  # it rests at the end
+    await expect(visit.get_by_role("button", name="Play")).to_be_visible()  # it rests at the end
 
 
 async def test_a_timeline_grows_with_its_session(page: Page, dashboard: Board) -> None:

@@ -1,7 +1,8 @@
 // Learning: what Hermes proposes to learn, what it remembers, its skills, and how all of that changed.
 import { api } from "../app/api.js";
+import { BusFeed } from "../app/feed.js";
 import { navigate } from "../app/router.js";
-import { html, useStyle } from "../app/ui.js";
+import { html, useEffect, useStyle } from "../app/ui.js";
 import { History } from "./learning/history.js";
 import { Memory } from "./learning/memory.js";
 import { Proposals } from "./learning/proposals.js";
@@ -12,6 +13,11 @@ import { Tabs } from "./tabs.js";
 export default function Learning({ route }) {
   const ready = useStyle("views/learning.css");
   const proposals = useLoaded(async () => (await api.get("/api/proposals", { all: true })).proposals, []);
+  useEffect(() => {
+    const look = (events) => events.some((event) => event.type !== "feed.hello") && proposals.again();
+    const feed = new BusFeed("agent.learning.*", { onEvents: look });
+    return () => feed.close();
+  }, []);
   const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
   const [part = "proposals", detail = ""] = route.parts;
   const go = (name) => navigate(`/learning/${name}`, { replace: true });

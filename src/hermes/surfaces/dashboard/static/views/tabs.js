@@ -1,5 +1,5 @@
 // Tabs within a view: one panel at a time, gone through with the arrow keys.
-import { html, useRef } from "../app/ui.js";
+import { html, useEffect, useRef } from "../app/ui.js";
 
 /** `tabs` is [[name, label, draw]]; only the current panel is drawn. */
 export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
@@ -14,6 +14,7 @@ export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
     list.current.children[next].focus();
   };
   const [name, , draw] = tabs[at];
+  useEffect(() => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }), [at]);
   return html`<div class=${`tabs ${more}`}>
     <div ref=${list} class="tab-list" role="tablist" aria-label=${label} onKeyDown=${onKeyDown}>${tabs.map(([one, text]) => html`<button key=${one} type="button" role="tab" id=${`tab-${one}`} class="tab"
       aria-selected=${String(one === name)} aria-controls=${`panel-${name}`} tabindex=${one === name ? 0 : -1} onClick=${() => onPick(one)}>${text}</button>`)}</div>

@@ -16,7 +16,7 @@ export function Models() {
   </div>`}<//>`;
 }
 
-const EFFECTS = { read: ["", "reads"], write: ["warn", "writes"], network: ["accent", "network"], other: ["warn", "effects"] };
+const EFFECTS = { read: ["", "only reads"], files: ["accent", "changes files"], network: ["accent", "uses the network"], other: ["warn", "any effect"] };
 
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);

@@ -78,11 +78,11 @@ function tell(one, names, format) {
   return `${one.day}: ${format(sum(one.parts))}${parts.length > 1 ? `\n${parts.map(([value, name]) => `${name}: ${format(value)}`).join("\n")}` : ""}`;
 }
 
-/** The next round number: 1, 2 or 5 times a power of ten. */
+/** The next round number. */
 function niceTop(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= value);
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= value);
 }
 
 function short(day) {
