@@ -191,6 +191,12 @@ async def test_responses_follow_one_another_and_branch(tmp_path: Path) -> None:
         assert (again.output_text, again.status) == ("One.", "completed")
         with pytest.raises(openai.NotFoundError):
             await it.client.responses.create(model="hermes", input="x", previous_response_id="resp_nothing_1")
+        stranger = it.other(await new_key(it.hermes, "stranger"))
+        with pytest.raises(openai.NotFoundError):
+            await stranger.responses.retrieve(first.id)
+        with pytest.raises(openai.NotFoundError):
+            await stranger.responses.create(model="hermes", input="x", previous_response_id=first.id)
+        await stranger.close()
 
 
 @pytest.mark.parametrize("show", [True, False])

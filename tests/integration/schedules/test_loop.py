@@ -428,3 +428,37 @@ async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(tmp_path: Pat
         assert b.loop.claim(seen, instant) is not None
         job = b.book.store.find(seen.id)
         assert (job.name, job.times) == ("renamed", 2)
+
+
+async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        job, store = b.job("every hour"), b.book.store
+        first, second = (Instant(job.id, MONDAY + number, MONDAY + number, "catch-up") for number in (1.0, 2.0))
+        store.plan(first, second)
+        taken = store.claim(first)
+        assert taken is not None
+        assert store.claim(first) is None
+        assert store.claim(second) is None  # the job runs
+        assert store.end(taken, "done")
+        assert store.claim(first) is None  # it is over
+        assert store.claim(second) is not None
+
+
+async def test_a_job_that_has_to_wait_for_others_is_not_missed(tmp_path: Path) -> None:
+    settings = Settings(schedules=Section(timezone="UTC", at_once=1))
+    async with bench(tmp_path, Served(fault=Fault(hang="body")), "Fine.", settings=settings) as b:
+        for _ in range(2):
+            b.job("every hour", catch_up="skip")
+        b.clock.advance(HOUR)
+        await b.loop.step()
+        await asyncio.wait_for(b.server.hanging.wait(), 20)
+        for _ in range(5):  # longer than an instant may be late
+            b.clock.advance(30)
+            b.book.store.renew(b.book.store.running()[0])
+            await b.loop.step()
+        assert [one[0] for one in b.history()] == ["running"]
+        for run in b.loop._runs.values():
+            run.cancel()
+        await asyncio.wait({*b.loop._runs.values()}, timeout=30)
+        await b.until_idle()
+        assert sorted(one[0] for one in b.history()) == ["done", "failed"]
