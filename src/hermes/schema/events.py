@@ -353,11 +353,11 @@ class RecursionStopped(Event, frozen=True, kw_only=True):
 
 
 class Gap(Event, frozen=True, kw_only=True):
-    """A stream's reader was too slow: events are missing at this place."""
+    """A reader was too slow, or a bridge had no room: events are missing at this place."""
 
     topic: ClassVar[str] = "gap"
     durable: ClassVar[bool] = False
 
     dropped: Annotated[int, Meta(description="How many are missing.")]
     pattern: Annotated[str, Meta(description="Pattern of the stream.")]
-    policy: Annotated[str, Meta(description="`drop_oldest`, `drop_newest` or `close`.")]
+    policy: Annotated[str, Meta(description="`drop_oldest`, `drop_newest`, `close`, or `spool_full`.")]
