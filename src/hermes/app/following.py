@@ -28,17 +28,17 @@ class LogFollower:
     async def run(self) -> None:
         """From the newest row on, until it is cancelled."""
         log_of_all = self._app.store.log
-        mine = log_of_all.remember()
+        log_of_all.remember()
         last = await asyncio.to_thread(log_of_all.newest)
         while True:
             try:
-                while self._changed() and (rows := log_of_all.since(last, limit=_PAGE)):
+                while self._changed():
+                    before = last
+                    last, rows = log_of_all.since(before, limit=_PAGE)
                     for row in rows:
-                        if row.id in mine:  # whoever wrote it here publishes it
-                            mine.discard(row.id)
-                        else:
-                            self._app.publish(row, foreign=True)
-                    last = rows[-1].id
+                        self._app.publish(row, foreign=True)
+                    if last < before + _PAGE:
+                        break
                     await asyncio.sleep(0)
             except StoreError as error:
                 log.warning("what other processes write can't be read: %s", error)

@@ -21,7 +21,8 @@ from hermes.store.row import COLUMNS, Row, checksum, draft
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
-_SINCE = f"SELECT {COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608 - our own names
+_IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
+_BETWEEN = f"SELECT {COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _KIND = " ".join(f"WHEN '{cls.topic}' THEN {number}" for number, cls in enumerate(MESSAGES))
 _MESSAGES = (
     f"SELECT CASE type {_KIND} END, data FROM events"  # noqa: S608 - our own names; a number is cheaper than a text
@@ -102,20 +103,31 @@ class SessionLog:
 
         return self._db.read(job)
 
-    def remember(self) -> set[int]:
-        """The `id`s of rows written from now on through this very log; whoever asked takes them out again."""
+    def remember(self) -> None:
+        """From now on `since` leaves out rows that were written through this very log."""
         self._mine = self._mine if self._mine is not None else set()
-        return self._mine
 
     def newest(self) -> int:
         """The `id` of the last row of all sessions; 0 when there is none."""
         query = "SELECT coalesce(max(id), 0) FROM events"
         return int(self._db.read(lambda connection: connection.execute(query).get))
 
-    def since(self, number: int, *, limit: int = 1000) -> list[Row]:
-        """Up to `limit` rows of any session whose `id` is larger, in the order they were written."""
-        values = (number, limit)
-        return self._db.read(lambda connection: [Row(*row) for row in connection.execute(_SINCE, values)])
+    def since(self, number: int, *, limit: int = 1000) -> tuple[int, list[Row]]:
+        """Rows of any session whose `id` is larger, in the order they were written, without those of `remember`; and
+        up to which `id` that is. At most `limit` are looked at."""
+
+        def job(connection: apsw.Connection) -> tuple[int, list[Row]]:
+            ids = [one for (one,) in connection.execute(_IDS, (number, limit))]
+            mine = self._mine or set()
+            others = [one for one in ids if one not in mine]
+            mine.difference_update(ids)
+            if not others:
+                return (ids[-1] if ids else number), []
+            rows = connection.execute(_BETWEEN, (others[0], others[-1]))
+            wanted = set(others)
+            return ids[-1], [Row(*row) for row in rows if row[0] in wanted]
+
+        return self._db.read(job)
 
     def every(self, *, session: str = "", since: float = 0.0, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
