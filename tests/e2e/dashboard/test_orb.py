@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, visiting
+from tests.e2e.dashboard.test_access import found_by_axe
 from websockets.asyncio.client import connect
 
 PAGE = ".orb-page"
@@ -73,6 +74,7 @@ async def test_the_orb_follows_another_process_and_so_does_the_small_one(page: P
         await expect(page.locator(".rail .orb-small")).to_have_attribute("aria-label", "Using web_search, on telegram")
         await publish("agent.approval.requested", call_id="1")
         await expect(words).to_contain_text("Waiting for you")
+        assert await found_by_axe(page) == []
         await publish("agent.approval.answered", call_id="1")
         await publish("gateway.agent.end", reason="failed")
         await expect(orb).to_have_attribute("data-state", "error")

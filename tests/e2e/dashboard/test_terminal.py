@@ -6,9 +6,11 @@ import zlib
 from collections.abc import AsyncIterator
 from functools import reduce
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page
-from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, visiting
+from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, again, visiting
+from tests.e2e.dashboard.test_access import found_by_axe
 
 # Counts what comes over the line of a terminal, and lets a test break it.
 SPY = """
@@ -89,12 +91,28 @@ async def _drowned(page: Page, blocks: int, size: int) -> None:
     assert await page.evaluate("[spy.bytes, (spy.crc ^ -1) >>> 0]") == [blocks * size + len(end), crc]
 
 
+@pytest.fixture
+def dashboard(shared: Board) -> Board:
+    return shared
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def shell(page: Page, dashboard: Board) -> AsyncIterator[Page]:
+async def page(visit: Page) -> AsyncIterator[Page]:
+    """A page without terminals; those of a test end with it."""
+    yield visit
+    await visit.unroute_all()
+    await visit.evaluate(
+        "(async () => { const { terminals } = await (await fetch('/api/terminals')).json();"
+        " for (const { id } of terminals) await fetch(`/api/terminals/${id}`, { method: 'DELETE' }); })()"
+    )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def shell(page: Page, dashboard: Board) -> Page:
     """A page with a shell on it. `flood.py` lies in its folder."""
     (dashboard.hermes.work / "flood.py").write_text(FLOOD)
     await _open_shell(page)
-    yield page
+    return page
 
 
 async def _start_flood(page: Page, blocks: int, size: int) -> None:
@@ -180,6 +198,7 @@ async def test_several_terminals_in_tabs_and_their_end(shell: Page, dashboard: B
     await _shows(shell, "/help for commands")
     tabs = shell.get_by_role("tab")
     assert await tabs.count() == 2
+    assert await found_by_axe(shell) == []
     await shell.keyboard.press("Control+Shift+X")
     await shell.keyboard.press("ArrowLeft")
     await _shows(shell, "first")
@@ -197,7 +216,7 @@ async def test_several_terminals_in_tabs_and_their_end(shell: Page, dashboard: B
 
 async def test_a_phone_has_the_keys_it_lacks(browser: Browser, dashboard: Board, complaints: Complaints) -> None:
     size = {"width": 360, "height": 740}
-    async with visiting(browser, dashboard.link, complaints, viewport=size, has_touch=True) as page:
+    async with again(browser, dashboard, complaints, viewport=size, has_touch=True) as page:
         await _open_shell(page)
         await _run(page, "clear; sleep 1000; echo g''one on")
         await page.get_by_role("button", name="Ctrl", exact=True).tap()
@@ -205,6 +224,10 @@ async def test_a_phone_has_the_keys_it_lacks(browser: Browser, dashboard: Board,
         await page.get_by_role("button", name="Arrow up").tap()
         await _shows(page, "sleep 1000; echo g''one on")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert await found_by_axe(page) == []
+        await page.get_by_role("button", name="End this terminal").tap()
+        await page.get_by_role("button", name="End it").tap()
+        await page.get_by_text("No terminal is open").wait_for()
 
 
 async def test_two_pages_of_different_sizes_show_the_same_and_one_of_them_answers(
@@ -213,7 +236,7 @@ async def test_two_pages_of_different_sizes_show_the_same_and_one_of_them_answer
     small = {"width": 700, "height": 420}
     count = "document.querySelectorAll('.xterm-rows > div').length"
     before = await shell.evaluate(count)
-    async with visiting(browser, await dashboard.new_link(), complaints, viewport=small) as other:
+    async with again(browser, dashboard, complaints, viewport=small) as other:
         await other.goto(shell.url)
         await _shows(other, "ready")
         await shell.wait_for_function(f"(before) => {count} < before", arg=before)

@@ -4,7 +4,7 @@ import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 
 const KEYS = [
-  ["Esc", "\x1b", "Escape"], ["Tab", "\t", "Tab"], ["ctrl"], ["left", "\x1b[D", "Arrow left"], ["up", "\x1b[A", "Arrow up"],
+  ["Esc", "\x1b"], ["Tab", "\t"], ["ctrl"], ["left", "\x1b[D", "Arrow left"], ["up", "\x1b[A", "Arrow up"],
   ["down", "\x1b[B", "Arrow down"], ["right", "\x1b[C", "Arrow right"], ["|", "|", "Pipe"], ["/", "/", "Slash"], ["-", "-", "Dash"], ["~", "~", "Tilde"],
 ];
 const ARROWS = new Set(["left", "up", "down", "right"]);
