@@ -72,7 +72,7 @@ async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) 
         assert process.stdin is not None
         process.stdin.close()
         async with asyncio.timeout(_PATIENCE):
-            while not (hermes.work / "begun").exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
+            while not (hermes.work / "begun").exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.02)
         (one,) = json.loads((await hermes.run("events", "stats", "--json")).out)["processes"]
         assert (one["pid"], one["surface"], one["bridge"]) == (process.pid, "terminal", None)

@@ -21,6 +21,7 @@ MAX_TRANSIENT = 1024
 _LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
 _SHORTEST = 16 * 1024  # characters that are left of a text in an event that is too large
 _READ = 128 * 1024  # bytes read from the spool at once
+_HEADS = 1000  # topics whose beginning is remembered
 _SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge keeps it
 
 _encode = msgspec.json.Encoder().encode
@@ -43,6 +44,7 @@ class Outbox:
             max_records=most_kept,
         )
         self._hide = hide
+        self._heads: dict[str, bytes] = {}  # how frames begin, by topic
         self._most = most
         self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
         self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
@@ -112,8 +114,7 @@ class Outbox:
             self._gaps.append((self.sent + 1, missing))
             self._count(frames, _gap(missing, "drop_oldest") + b"}", first)
         while size < room:
-            event = self._next_passing()
-            if event is not None:
+            if event := self._next_passing():
                 self._count(frames, self._rendered(str(event["type"]), event) + b"}", first)
             elif record := self._next_durable():
                 frames.append(numbered(record[1], self.publisher, self.epoch, record[0]))
@@ -157,7 +158,12 @@ class Outbox:
         if len(data) > _LARGEST:
             self.cut += 1
             data = _encode(_shortened(event))
-        return b'{"_bus_relay":true,"topic":%s,"envelope":%s' % (_encode(topic), data)
+        head = self._heads.get(topic)
+        if head is None:
+            head = b'{"_bus_relay":true,"topic":%s,"envelope":' % _encode(topic)
+            if len(self._heads) < _HEADS:
+                self._heads[topic] = head
+        return head + data
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:

@@ -56,7 +56,7 @@ class Arrivals:
             self._turn += 1
             self._order[slot] = self._turn
         self._places[publisher] = (slot, place)
-        _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._turn, *place)
+        _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._order[slot], *place)
 
     def close(self) -> None:
         self._map.close()
