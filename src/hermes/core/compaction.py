@@ -1,6 +1,7 @@
 """Making room: the middle of a conversation becomes a summary; its beginning and its latest part stay word for word.
 
-The log keeps everything. What the model sees is the messages up to `head`, the summary, and the last `tail` messages.
+The log keeps everything. What the model sees is the messages up to `head`, the summary, the user's last words, and the
+last `tail` messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,23 +56,27 @@ class NotCompacted(HermesError):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """Which messages stay: the first `head` and the last `tail`. What is between them is summarised."""
+    """Which messages stay: the first `head` and the last `tail`. What is between them is summarised.
+
+    `kept` is the one of those that stays as well, counted from 1: the user's last words; 0 when they stay anyhow.
+    """
 
     head: int
     tail: int
+    kept: int = 0
 
 
 def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
     """Protects the first and last messages; a call is never parted from its results, and the user's last words stay."""
     head = _settled(messages, min(first, len(messages)))
     start = max(head, len(messages) - last)
-    latest = max((place for place, message in enumerate(messages) if _is_person(message)), default=start)
-    start = min(start, max(head, latest))
-    while start > head and isinstance(messages[start], ToolFinished):
+    while head < start < len(messages) and isinstance(messages[start], ToolFinished):
         start -= 1
-    if start - head < 2:
+    latest = max((place for place, message in enumerate(messages) if _is_person(message)), default=-1)
+    kept = latest + 1 if head <= latest < start else 0
+    if start - head - bool(kept) < 2:
         raise NotCompacted("there is nothing to compress yet: the conversation is short.", hint="Nothing was changed.")
-    return Cut(head, len(messages) - start)
+    return Cut(head, len(messages) - start, kept)
 
 
 async def compact(
@@ -110,12 +115,14 @@ async def compact(
         if fault := _fault(last, notes, language):
             raise NotCompacted(f"the summary was not usable: {fault}.", hint=_HINT, unusable=True, usage=usage)
     before = sum(map(message_tokens, messages))
+    stays = message_tokens(messages[cut.kept - 1]) if cut.kept else 0
     return SessionCompacted(
         summary=notes,
         head=cut.head,
         tail=cut.tail,
+        kept=cut.kept,
         before=before,
-        after=before - sum(map(message_tokens, middle)) + estimate_tokens(notes),
+        after=before - sum(map(message_tokens, middle)) + stays + estimate_tokens(notes),
         provider=last.provider or model.provider,
         model=last.model or model.name,
         usage=usage,
@@ -157,7 +164,7 @@ def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Messag
     """What the model sees from the row on."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
     latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
-    return [*messages[: row.head], summary, *latest]
+    return [*messages[: row.head], summary, *messages[row.kept - 1 : row.kept], *latest]
 
 
 def uncounted(message: Message) -> Message:

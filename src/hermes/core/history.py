@@ -167,7 +167,7 @@ class History:
         """Makes room. Turns that are in the summary now can't be taken back any more."""
         start = len(self.messages) - row.tail
         self.messages = compacted(self.messages, row)
-        shift = start - row.head - 1
+        shift = start - row.head - 1 - bool(row.kept)
         self.turns = [
             msgspec.structs.replace(turn, messages=turn.messages - shift)
             for turn in self.turns

@@ -29,5 +29,6 @@ def outlook(messages: Sequence[Message], *, first: int, last: int) -> Outlook:
         cut = choose_cut(messages, first=first, last=last)
     except NotCompacted:
         return Outlook(pointers, freed, 0, 0)
-    middle = messages[cut.head : len(messages) - cut.tail]
+    start = len(messages) - cut.tail
+    middle = [message for place, message in enumerate(messages[:start], 1) if place > cut.head and place != cut.kept]
     return Outlook(pointers, freed, len(middle), sum(map(message_tokens, middle)))

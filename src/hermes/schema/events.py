@@ -158,6 +158,9 @@ class SessionCompacted(Event, frozen=True, kw_only=True):
     summary: Annotated[str, Meta(description="What the model reads instead.")]
     head: Annotated[int, Meta(description="How many messages at the beginning stay.")]
     tail: Annotated[int, Meta(description="How many messages at the end stay.")]
+    kept: Annotated[
+        int, Meta(description="Which message between them stays as well, the user's last words; 0 when none does.")
+    ] = 0
     before: Annotated[int, Meta(description="About how many tokens the conversation had.")] = 0
     after: Annotated[int, Meta(description="About how many it has now.")] = 0
     provider: Annotated[str, Meta(description="Who wrote the summary.")] = ""

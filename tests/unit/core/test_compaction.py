@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.core.compaction import MARK, Cut, NotCompacted, choose_cut, compact, compacted
 from hermes.core.context import measure
-from hermes.core.history import History
+from hermes.core.history import Beginning, History
 from hermes.core.prompt import PROJECT_HEAD
 from hermes.schema.events import SessionCompacted, SessionPrompted, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
@@ -42,7 +42,7 @@ def test_a_cut_never_parts_a_call_from_its_result_and_keeps_the_users_last_words
         cut = choose_cut(messages, first=first, last=last)
     except NotCompacted:
         return
-    kept = [*messages[: cut.head], *messages[len(messages) - cut.tail :]]
+    kept = [*messages[: cut.head], *messages[cut.kept - 1 : cut.kept], *messages[len(messages) - cut.tail :]]
     calls = [call.id for message in kept if isinstance(message, AssistantMessage) for call in message.tool_calls]
     results = [message.call_id for message in kept if isinstance(message, ToolFinished)]
     assert calls == results
@@ -52,6 +52,35 @@ def test_a_cut_never_parts_a_call_from_its_result_and_keeps_the_users_last_words
     assert cut.head >= min(first, len(messages))
     assert cut.tail >= min(last, len(messages) - cut.head)
     assert cut.head + cut.tail <= len(messages) - 2
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(before: int) -> None:
+    messages = [message for number in range(before) for message in exchange(number, 0)]
+    messages.append(UserMessage(text="sweep the house"))
+    for number in range(100):
+        messages += exchange(number, 1)[1:-1]
+    cut = choose_cut(messages, first=3, last=20)
+    row = asyncio.run(compact(ScriptedModel(Reply(text=SUMMARY)), messages, cut))
+    assert row.after < row.before
+    history = History()
+    history.messages = messages
+    history.turns = [Beginning(1, "t1", before * 2, frozenset())]
+    history.add(1, row)
+    assert len(history.messages) <= 26
+    assert [message for message in history.messages if message.text == "sweep the house"] == [messages[before * 2]]
+    assert history.messages[-20:] == messages[-20:]
+    assert history.turns == []
+
+
+def test_turns_behind_the_kept_words_can_still_be_taken_back() -> None:
+    messages = [*exchange(0, 0), *exchange(1, 2), *exchange(2, 0)]
+    row = SessionCompacted(summary=SUMMARY, head=1, tail=2, kept=3)
+    history = History()
+    history.messages = messages
+    history.turns = [Beginning(9, "t2", len(messages) - 2, frozenset())]
+    history.add(10, row)
+    assert history.messages[history.turns[0].messages].text == "question 2"
 
 
 def test_a_short_conversation_is_left_alone() -> None:

@@ -54,7 +54,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "runs what it downloads",
-        r"\b(?:curl|wget)\b[^\n]*(?:-o|-O|>)\s*(\S+)[^\n]*(?:&&|;|\n)[^\n]*(?:chmod\s+\+?[x7]\S*\s+\S*|\b(?:ba|z)?sh\s+)\S*",
+        r"\b(?:curl|wget)\b[^\n]{0,400}(?:-o|-O|>)\s*(\S+)[^\n]{0,400}(?:&&|;|\n)[^\n]{0,400}(?:chmod\s+\+?[x7]\S*\s+\S*|\b(?:ba|z)?sh\s+)\S*",
     ),
     (
         "danger",
@@ -89,7 +89,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "stays after it has run",
-        r"\bcrontab\s+-(?!l\s*$|l\s*\n)|\|\s*crontab\b|/etc/cron|\bsystemctl\b[^\n]*\benable\b|\blaunchctl\s+(?:load|bootstrap)|launchagents/|\bschtasks\b[^\n]*/create|currentversion\\+run",
+        r"\bcrontab\s+-(?!l\s*$|l\s*\n)|\|\s*crontab\b|/etc/cron|\bsystemctl\b[^\n]{0,400}\benable\b|\blaunchctl\s+(?:load|bootstrap)|launchagents/|\bschtasks\b[^\n]{0,400}/create|currentversion\\+run",
     ),
     (
         "danger",
@@ -99,12 +99,12 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "opens a way in",
-        r"/dev/(?:tcp|udp)/|\bnc(?:at)?\b[^\n]*\s-\w*[ec]\b|\bsocat\b[^\n]*\bexec:|\bbash\s+-i\b[^\n]*[<>]&|\bpty\.spawn|\bsocket\.socket\([^\n]*(?:\n[^\n]*){0,6}?\bdup2\b|\bngrok\b|\bssh\s+[^\n]*-R\s",
+        r"/dev/(?:tcp|udp)/|\bnc(?:at)?\b[^\n]{0,400}\s-\w*[ec]\b|\bsocat\b[^\n]{0,400}\bexec:|\bbash\s+-i\b[^\n]{0,400}[<>]&|\bpty\.spawn|\bsocket\.socket\([^\n]{0,400}(?:\n[^\n]{0,400}){0,6}?\bdup2\b|\bngrok\b|\bssh\s+[^\n]{0,400}-R\s",
     ),
     (
         "danger",
         "destroys files",
-        r"\brm\s+(?:-\w+\s+)*-\w*[rf]\w*\s+(?:-\w+\s+|--\S+\s+)*[\"']?(?:/(?:\s|$|\*|[\"'])|~|\$\{?home\}?|\*(?:\s|$))|\brmtree\s*\(\s*(?:os\.path\.)?(?:expanduser|path\.home|['\"][/~])|\bmkfs|\bdd\b[^\n]*\bof=/dev/|>\s*/dev/sd|:\(\)\s*\{|\bfind\s+(?:/|~)\s[^\n]*-delete|\bshred\b",
+        r"\brm\s+(?:-\w+\s+)*-\w*[rf]\w*\s+(?:-\w+\s+|--\S+\s+)*[\"']?(?:/(?:\s|$|\*|[\"'])|~|\$\{?home\}?|\*(?:\s|$))|\brmtree\s*\(\s*(?:os\.path\.)?(?:expanduser|path\.home|['\"][/~])|\bmkfs|\bdd\b[^\n]{0,400}\bof=/dev/|>\s*/dev/sd|:\(\)\s*\{|\bfind\s+(?:/|~)\s[^\n]{0,400}-delete|\bshred\b",
     ),
     (
         "danger",
@@ -124,23 +124,23 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "caution",
         "sends data somewhere",
-        r"\bcurl\b[^\n]*\s(?:-d|--data\S*|-F|--form|-T|--upload-file|-X\s*(?:POST|PUT))\b|\brequests\.(?:post|put|patch)\b|\burlopen\([^\n]*data\s*=|\bsmtplib\b",
+        r"\bcurl\b[^\n]{0,400}\s(?:-d|--data\S*|-F|--form|-T|--upload-file|-X\s*(?:POST|PUT))\b|\brequests\.(?:post|put|patch)\b|\burlopen\([^\n]{0,400}data\s*=|\bsmtplib\b",
     ),
     ("caution", "wants more rights", r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b"),
     (
         "caution",
         "installs packages",
-        r"\b(?:pip3?|uv pip|npm|pnpm|yarn|gem|cargo|go|brew|apt(?:-get)?)\s+(?:install|add|i)\b[^\n]*(?:https?://|git\+|--(?:index-url|extra-index-url|registry))",
+        r"\b(?:pip3?|uv pip|npm|pnpm|yarn|gem|cargo|go|brew|apt(?:-get)?)\s+(?:install|add|i)\b[^\n]{0,400}(?:https?://|git\+|--(?:index-url|extra-index-url|registry))",
     ),
     (
         "caution",
         "starts programs from code",
-        r"\b(?:os\.system|os\.popen|subprocess\.\w+\([^\n]*shell\s*=\s*true|child_process)\b",
+        r"\b(?:os\.system|os\.popen|subprocess\.\w+\([^\n]{0,400}shell\s*=\s*true|child_process)\b",
     ),
     (
         "danger",
         "runs what it downloads",
-        r"\b(?:curl|wget)\b[^\n]*?(?:-o|-qo|--output(?:-document)?|>)\s*(\S+)[^\n]*(?:&&|;|\n)[^\n]*?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
+        r"\b(?:curl|wget)\b[^\n]{0,400}?(?:-o|-qo|--output(?:-document)?|>)\s*(\S+)[^\n]{0,400}(?:&&|;|\n)[^\n]{0,400}?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
     ),
     (
         "danger",
@@ -150,27 +150,27 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "runs hidden code",
-        r"\b(?:system|popen|run|call|exec|eval|spawn)\w*\s*\([^\n]{0,60}\b(?:fromhex|b64decode|unhexlify|atob|rot13|decompress)\b|\beval\s+[\"']?\$\([^)\n]*base64|\bpower?shell\b[^\n]*\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16}|\b(?:globals|vars|locals)\s*\(\s*\)\s*\[\s*['\"][^'\"]*['\"]\s*\+",
+        r"\b(?:system|popen|run|call|exec|eval|spawn)\w*\s*\([^\n]{0,60}\b(?:fromhex|b64decode|unhexlify|atob|rot13|decompress)\b|\beval\s+[\"']?\$\([^)\n]*base64|\bpower?shell\b[^\n]{0,400}\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16}|\b(?:globals|vars|locals)\s*\(\s*\)\s*\[\s*['\"][^'\"]*['\"]\s*\+",
     ),
     (
         "danger",
         "takes secrets along",
-        rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]*-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b[^\n]*{_HOME}[^\n]*(?:&&|;|\|)[^\n]*{_SENDS}",
+        rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]{{0,400}}-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b[^\n]{{0,400}}{_HOME}[^\n]{{0,400}}(?:&&|;|\|)[^\n]{{0,400}}{_SENDS}",
     ),
     (
         "danger",
         "takes secrets along",
-        r"\b(?:nslookup|dig)\b[^\n]*\$\(|169\.254\.169\.254|metadata\.google\.internal|/proc/(?:self|\d+)/environ",
+        r"\b(?:nslookup|dig)\b[^\n]{0,400}\$\(|169\.254\.169\.254|metadata\.google\.internal|/proc/(?:self|\d+)/environ",
     ),
     (
         "danger",
         "reads private files",
-        r"\bsecurity\s+(?:dump-keychain|export)|\bgpg\b[^\n]*--export-secret|(?:google-chrome|chromium|firefox|brave)[^\n]*\b(?:cookies|login data|logins\.json|key4\.db)",
+        r"\bsecurity\s+(?:dump-keychain|export)|\bgpg\b[^\n]{0,400}--export-secret|(?:google-chrome|chromium|firefox|brave)[^\n]{0,400}\b(?:cookies|login data|logins\.json|key4\.db)",
     ),
     (
         "danger",
         "opens a way in",
-        r"\bsock_stream\b[^\n]*\b(?:exec|sh)\b|\bfsockopen\s*\([^\n]*\bexec|\bat\s+now\b|\bnohup\b[^\n]*\b(?:nc|ncat|socat)\b",
+        r"\bsock_stream\b[^\n]{0,400}\b(?:exec|sh)\b|\bfsockopen\s*\([^\n]{0,400}\bexec|\bat\s+now\b|\bnohup\b[^\n]{0,400}\b(?:nc|ncat|socat)\b",
     ),
 )
 

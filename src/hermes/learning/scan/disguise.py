@@ -18,18 +18,25 @@ _INVISIBLE = (
 )
 _HIDDEN_IN_WORD = "(?<=[A-Za-z])[\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff]+(?=[A-Za-z])"
 _ZERO_WIDTH = "[\u200b\u2060-\u2064\u180e]"
+_CARRYING = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 _OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
 _RUN = r"(?<!\w)(?:\w[ .\-_*|/]{1,3}){4,}\w(?!\w)"
-_MIXED = r"[^\W_]*(?:[^\W\d_][0134578@$!]|[0134578@$!][^\W\d_])[\w@$!]*"
+_WORD = r"[\w@$!]+"
+_LONGEST_WORD = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
+_WRAPPED = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[ \t>#*]{0,8}[A-Za-z0-9+/_-]{4,}+)+={0,2}"
+_MARKUP = r"<!--[^<>]{0,200}-->|</?[a-z]{1,10}>|-\r?\n[ \t]*|[*~`]+"
+_DEEPEST = 3  # encodings inside encodings
 _HEX = r"(?i)(?:\\x[0-9a-f]{2}|%[0-9a-f]{2}){6,}|\b(?:[0-9a-f]{2} ?){12,}\b"
 _ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 # Letters of other alphabets that look like Latin ones.
 _LOOKALIKES = str.maketrans(
-    "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđ",
-    "aeopcyxijsdqwghlbmhtkraopviktuenpxywsilod",
-)
+    "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢꮖꮐꭱꮪꮯꮲꮃꮤ",
+    "aeopcyxijsdqwghlbmhtkraopviktuenpxywsilodabcdefghijklmnoprstuvwyzigrscpwt",
+) | {
+    first + place: ord("a") + place for first in (0x1F1E6, 0x1F150, 0x1F170) for place in range(26)
+}  # flags, and letters in black circles and squares
 _TELLING = (
     "ignore",
     "disregard",
@@ -52,6 +59,8 @@ def hidden(text: str) -> str:
         return "characters of the tag block, which no reader sees"
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
         return "invisible characters between letters"
+    if re.search(_CARRYING, text):
+        return "a row of invisible characters, which can carry a text"
     if re.search(_OVERRIDES, text):
         return "characters that turn the direction of writing"
     return ""
@@ -69,7 +78,7 @@ def readings(text: str) -> Iterator[str]:
             yield plain
 
 
-def _candidates(text: str) -> Iterator[str]:
+def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     yield text
     shown = _visible(text)
     yield shown
@@ -78,17 +87,16 @@ def _candidates(text: str) -> Iterator[str]:
     yield stripped
     if not stripped.isascii():
         yield stripped.translate(_LOOKALIKES)
+    yield re.sub(_WORD, lambda word: _with_letters(word[0]), stripped)
+    yield re.sub(_MARKUP, "", stripped).replace("_", " ")
     if "&" in shown or "%" in shown or "\\" in shown:
         import html  # its table of names is large, and seldom needed
 
         yield re.sub(_ESCAPED, lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(shown)))
-    if re.search(_MIXED, stripped):
-        yield re.sub(_MIXED, lambda found: found[0].translate(_DIGITS), stripped)
     if re.search(_RUN, shown):
         yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
-    for inner in _decoded(shown):
-        yield inner
-        yield _visible(inner)
+    if depth < _DEEPEST and (inner := "\n".join(_decoded(shown))):
+        yield from _candidates(inner, depth + 1)
     for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
         if any(word in turned for word in _TELLING):  # by chance, no turned text has such a word
             yield turned
@@ -106,6 +114,13 @@ def _only_flags(text: str) -> bool:
     return not any(ord(char) in _TAGS for char in rest)
 
 
+def _with_letters(word: str) -> str:
+    """A word whose digits stand for the letters they look like; a number, or data, as it is."""
+    if len(word) > _LONGEST_WORD or word.isalpha() or not any(char.isalpha() for char in word):
+        return word
+    return word.translate(_DIGITS)
+
+
 def _joined(run: str) -> str:
     """Words written letter by letter, put together; a wider gap, or the rarer kind of gap, is where a word ends."""
     words = re.split(r"[ .\-_*|/]{2,}", run)
@@ -117,6 +132,8 @@ def _joined(run: str) -> str:
 def _decoded(text: str) -> Iterator[str]:
     for found in re.finditer(_BASE64, text):
         yield from _as_text(_unbase64(found[0]))
+    for found in re.finditer(_WRAPPED, text):
+        yield from _as_text(_unbase64(re.sub(r"\s[ \t>#*]*", "", found[0])))
     for found in re.finditer(_HEX, text):
         digits = re.sub(r"\\x|%|\s", "", found[0])
         with_pairs = digits[: len(digits) // 2 * 2]
@@ -132,8 +149,9 @@ def _unbase64(word: str) -> bytes:
 
 
 def _as_text(data: bytes) -> Iterator[str]:
+    wide = len(data) >= 16 and not any(data[1:17:2])
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-16-le" if wide else "utf-8")
     except UnicodeDecodeError:
         return
     if len(text) >= 8 and sum(char.isprintable() or char.isspace() for char in text) == len(text):

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from hermes.learning.scan.languages import LANGUAGES
+
 _GAP = r"[^.!?\n]{0,60}?"
 _NEAR = r"(?:\W+\w+){0,4}?\W+"
 _PRIOR = (
@@ -326,107 +328,7 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         True,
         r"\b(?:fetch|download|open|visit|load|read|get|curl)\b[^\n]{0,40}https?://\S+[^\n]{0,40}\b(?:and|then)\b\W+(?:\w+\W+){0,2}?(?:follow|execute|run|obey|do what)\b",
     ),
-    # The same order in other languages: drop ... previous ... instructions.
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesst|vergessen sie|uberspring\w*|ubergeh\w*|verwirf)\b[^.!?\n]{0,60}\b(?:vorherig\w*|bisherig\w*|obig\w*|fruher\w*|vorig\w*|vorangegangen\w*|alle\w*|deine\w*|ihre|system\w*)\b[^.!?\n]{0,30}(?:anweisung\w*|instruktion\w*|befehl\w*|regeln|vorgaben|anordnung\w*|prompt\w*)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:ignor\w+|oubli\w+|neglig\w+|ne (?:tiens|tenez) pas compte|ne (?:suis|suivez) (?:pas|plus))\b[^.!?\n]{0,60}\b(?:instructions?|consignes?|directives?|ordres|regles)\b",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:ignor\w+|olvid\w+|haz caso omiso|descart\w+|desestim\w+|no sigas)\b[^.!?\n]{0,60}\b(?:instruccion\w*|indicacion\w*|ordenes|reglas|directrices)\b",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:ignor\w+|esquec\w+|desconsider\w+|descart\w+|desrespeit\w+)\b[^.!?\n]{0,60}\b(?:instruc\w+|orientac\w+|ordens|regras|diretrizes)\b",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:ignora\w*|dimentica\w*|trascura\w*|scarta\w*|non seguire)\b[^.!?\n]{0,60}\b(?:istruzion\w+|indicazion\w+|ordini|regole|direttive)\b",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:negeer|vergeet|sla)\b[^.!?\n]{0,60}\b(?:instructies|opdrachten|aanwijzingen|regels)\b",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:zignoruj|ignoruj|zapomnij|pomin)\w*\b[^.!?\n]{0,60}\b(?:instrukcj\w+|polecen\w*|zasad\w*|wytyczn\w+)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:игнорир\w*|проигнорир\w*|забуд\w*|отбрось\w*|не обращаи внимания|не следуи)[^.!?\n]{0,60}(?:инструкц\w*|указан\w*|правил\w*|команд\w*)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:ігнору\w*|проігнору\w*|забуд\w*)[^.!?\n]{0,60}(?:інструкц\w*|вказівк\w*|правил\w*|вказивк\w*|інструкцій)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:onceki|yukaridaki|tum|butun)[^.!?\n]{0,40}(?:talimat\w*|komut\w*|kural\w*)[^.!?\n]{0,30}(?:yok say|gormezden gel|unut|dikkate alma)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:忽略|无视|無視|忘记|忘記|不要理会|不要遵守|忽视|忽視|抛开|跳过)[^。!?\n]{0,20}(?:指令|指示|提示|规则|規則|命令|说明|說明|设定|要求)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:指示|命令|ルール|規則|フロンフト|プロンプト|フロンプト|指令)[^。\n]{0,12}(?:無視|忘れ|従わな|破棄)|(?:以前|これまて|これまで|上記|すべて|すへて)[^。\n]{0,20}(?:無視|忘れ)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:지시|명령|지침|규칙|프롬프트|안내)[^.\n]{0,16}(?:무시|잊어|따르지)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:تجاهل|انس|لا تتبع)[^.\n]{0,40}(?:تعليمات|التعليمات|الاوامر|الأوامر|القواعد|توجيهات)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:पिछल|पहल|सभ|पूर्व|परव)[^.\n]{0,40}(?:निर्देश|निरदश|आदेश|नियम)[^.\n]{0,30}(?:अनदेख|अनदख|नजरअंदाज|भूल|भल|उपेक्षा)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:abaikan|lupakan)\b[^.\n]{0,40}\b(?:instruksi|perintah|aturan)|\bbo qua\b[^.\n]{0,40}(?:huong dan|chi thi|lenh)",
-    ),
-    (
-        "a wish to be kept secret",
-        True,
-        r"\b(?:sag\w*|erzahl\w*|verrat\w*|teil\w*|informier\w*)\b[^.!?\n]{0,40}\b(?:nutzer|benutzer|anwender)\w*\b[^.!?\n]{0,30}\b(?:nicht|nichts)\b|\bohne\b[^.!?\n]{0,30}\b(?:nutzer|benutzer)\w*\b[^.!?\n]{0,30}\b(?:fragen|informieren|sagen)",
-    ),
-    (
-        "a wish to be kept secret",
-        True,
-        r"\b(?:ne|sans)\b[^.!?\n]{0,15}\b(?:dis|dites|mentionne\w*|informe\w*|previen\w*|revele\w*|le dire)\b[^.!?\n]{0,30}\butilisateur|\b(?:no|sin)\b[^.!?\n]{0,10}\b(?:digas|diga|menciones|informes|informar|decir|reveles)\w*\b[^.!?\n]{0,30}\busuario|不要告诉用户|不要告訴用戶|ユーザーに(?:は)?(?:言わ|知らせ|伝え)な|не (?:говори|сообщаи)\w* пользовател",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"\b(?:vergiss|ignorier\w*)\b[^.!?\n]{0,40}\b(?:vorher|zuvor|bisher|oben|davor)\b[^.!?\n]{0,30}\b(?:gesagt|gegeben|stand|steht|aufgetragen|geschrieben)\b|\b(?:olvida|ignora)\b[^.!?\n]{0,30}\b(?:lo anterior|todo lo que)\b|\b(?:oublie|ignore)[sz]?\b[^.!?\n]{0,30}\b(?:ce qui precede|tout ce que)\b|\bdimentica\b[^.!?\n]{0,30}\b(?:quanto detto|tutto cio)",
-    ),
-    (
-        "an order to drop other instructions",
-        True,
-        r"(?:忽略|无视|無視|忘记|忘記|忽视|忽視)[^。!?\n]{0,12}(?:上面|之前|以上|先前|前面|上文)",
-    ),
+    *LANGUAGES,
 )
 
 
