@@ -53,7 +53,8 @@ function nameOf(event) {
 }
 
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return target instanceof HTMLElement && (target.isContentEditable ||
+    /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
@@ -63,5 +64,6 @@ export function shown(keys) {
   return keys
     .split(" ")
     .flatMap((part) => part.split("+"))
-    .map((key) => ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓" })[key] ?? (key.length === 1 ? key.toUpperCase() : key));
+    .map((key) => ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑",
+      ArrowDown: "↓" })[key] ?? (key.length === 1 ? key.toUpperCase() : key));
 }

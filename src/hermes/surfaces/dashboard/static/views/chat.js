@@ -26,13 +26,16 @@ export default function Chat({ route }) {
   useKeys([
     { keys: "c", label: "New chat", group: "Chat", icon: "plus", run: () => navigate("/chat") },
     { keys: "l", label: "Show the sessions", group: "Chat", icon: "sessions", run: () => setDrawer((now) => !now) },
-    { keys: "i", label: "Write a message", group: "Chat", icon: "edit", run: () => document.querySelector(".composer textarea")?.focus() },
+    { keys: "i", label: "Write a message", group: "Chat", icon: "edit", run: () =>
+      document.querySelector(".composer textarea")?.focus() },
   ]);
   if (!styled) return html`<${Loading} label="Chat" />`;
   const shared = { search, onDrawer: () => setDrawer(true) };
-  return html`<div class="chat"><${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)} words=${words} setWords=${setWords} />
+  return html`<div class="chat"><${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)}
+    words=${words} setWords=${setWords} />
     ${drawer && html`<div class="drawer-shade" onClick=${() => setDrawer(false)} />`}
-    <div class="talk">${id ? html`<${Talk} key=${id} id=${id} route=${route} ...${shared} />` : html`<${Begin} key="new" ...${shared} />`}</div></div>`;
+    <div class="talk">${id ? html`<${Talk} key=${id} id=${id} route=${route} ...${shared} />` :
+      html`<${Begin} key="new" ...${shared} />`}</div></div>`;
 }
 
 /** The model chosen for a session in this browser; "" for that of the settings, null for none chosen. */
@@ -64,12 +67,18 @@ function Begin({ search, onDrawer }) {
       setBusy(false);
     }
   };
-  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) => (name ? setModel(name) : setPicking(true)) };
-  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
-      <button type="button" class="button quiet model" onClick=${() => setPicking(true)}><span>${model || status?.model || "Choose a model"}</span></button></header>
-    <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${(text) => setFilled({ text })} folder=${folder} setFolder=${setFolder} /></div>
-    ${busy ? html`<${Loading} label="Beginning" />` : may("chat") && html`<${Composer} chat=${chat} filled=${filled} />`}
-    ${picking && html`<${ModelPicker} current=${model} onClose=${() => setPicking(false)} onChoose=${(name) => (setModel(name || null), setPicking(false))} />`}`;
+  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) =>
+    (name ? setModel(name) : setPicking(true)) };
+  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
+    onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
+      <button type="button" class="button quiet model" onClick=${() => setPicking(true)}><span>
+        ${model || status?.model || "Choose a model"}</span></button></header>
+    <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${(text) => setFilled({ text })}
+      folder=${folder} setFolder=${setFolder} /></div>
+    ${busy ? html`<${Loading} label="Beginning" />` : may("chat") &&
+      html`<${Composer} chat=${chat} filled=${filled} />`}
+    ${picking && html`<${ModelPicker} current=${model} onClose=${() => setPicking(false)}
+      onChoose=${(name) => (setModel(name || null), setPicking(false))} />`}`;
 }
 
 function showHelp() {
@@ -111,28 +120,38 @@ function Talk({ id, route, search, onDrawer }) {
     stop: () => stop(id),
     diff: context.diff,
     model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
-    lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" && item.origin === "user")?.text ?? "").text,
+    lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" &&
+      item.origin === "user")?.text ?? "").text,
   };
   const choose = (name) => {
     setModel(name);
     setOver(null);
   };
   useKeys([
-    { keys: "Escape", label: "Stop the running turn", group: "Chat", icon: "stop", typing: true, run: () => (current.current.turn ? void stop(id) : false) },
+    { keys: "Escape", label: "Stop the running turn", group: "Chat", icon: "stop", typing: true, run: () =>
+      (current.current.turn ? void stop(id) : false) },
     { keys: "u", label: "Undo the last turn", group: "Chat", icon: "undo", run: () => void undo(id) },
     { keys: "r", label: "Redo", group: "Chat", icon: "redo", run: () => void redo(id) },
-    { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () => setOver({ kind: "diff", turn: "" }) },
+    { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () =>
+      setOver({ kind: "diff", turn: "" }) },
     { label: "Try the last turn again", group: "Chat", icon: "retry", run: () => void retry(id) },
     { label: "Choose the model", group: "Chat", icon: "settings", run: () => setOver({ kind: "model" }) },
   ]);
   if (state.deleted || (link === "closed" && !state.ready)) {
-    return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
-      <${Problem} error=${{ message: state.deleted ? "This session was deleted." : "There is no such session.", hint: "Choose another, or begin a new chat." }} /><//>`;
+    return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
+      label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
+      <${Problem} error=${{ message: state.deleted ? "This session was deleted." : "There is no such session.",
+        hint: "Choose another, or begin a new chat." }} /><//>`;
   }
-  return html`<${Header} state=${state} detail=${detail} model=${model} chat=${chat} onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
-    ${state.ready || state.items.length ? html`<${Messages} conversation=${conversation} context=${context} onEdit=${setFilled} found=${Number(route.query.get("at")) || 0} />` : html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
-    ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping} filled=${filled} />`}
-    ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)} onChoose=${choose} />`}
+  return html`<${Header} state=${state} detail=${detail} model=${model} chat=${chat}
+    onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
+    ${state.ready || state.items.length ? html`<${Messages} conversation=${conversation} context=${context}
+      onEdit=${setFilled} found=${Number(route.query.get("at")) || 0} />` :
+        html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
+    ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
+      filled=${filled} />`}
+    ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
+      onChoose=${choose} />`}
     ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;
 }
 

@@ -2,8 +2,12 @@
 import { html, useMemo } from "../ui.js";
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-// eslint-disable-next-line no-control-regex
-const CODES = /\x1b(?:\[([0-9;:]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[@-Z\\-_=>78]|[()][0-9A-Za-z])/g;
+// Sequences with parameters (the last sign says what they do), titles and other strings, and short ones.
+const CODES = new RegExp(
+  ["\\x1b\\[([0-9;:]*)[ -/]*([@-~])", "\\x1b\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)", "\\x1b[PX^_][^\\x1b]*\\x1b\\\\",
+    "\\x1b[@-Z\\\\-_=>78]", "\\x1b[()][0-9A-Za-z]"].join("|"),
+  "g",
+);
 
 /** Runs of text with the classes they are shown in. */
 export function readAnsi(text) {
@@ -25,11 +29,11 @@ export function readAnsi(text) {
 
 /** What is left on each line after carriage returns and backspaces. */
 function settled(text) {
-  if (!/[\r\b]/.test(text)) return text;
+  if (!/[\r\x08]/.test(text)) return text;
   return text
     .replace(/\r+\n/g, "\n")
     .split("\n")
-    .map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1).replace(/\r$/, "").replace(/[^\b]\b/g, ""))
+    .map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1).replace(/\r$/, "").replace(/[^\x08]\x08/g, ""))
     .join("\n");
 }
 
@@ -49,7 +53,8 @@ function styled(style, parameters) {
     else if (number >= 30 && number <= 37) next.colour = NAMES[number - 30];
     else if (number >= 90 && number <= 97) next.colour = NAMES[number - 90];
     else if (number === 39) next.colour = "";
-    else if (number === 38 || number === 48) at += numbers[at + 1] === 5 ? 2 : 4; // exact colours are not for our background
+    else if (number === 38 || number === 48) at += numbers[at + 1] === 5 ? 2 :
+      4; // exact colours are not for our background
   }
   return next;
 }

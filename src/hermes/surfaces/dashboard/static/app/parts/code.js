@@ -16,7 +16,9 @@ export function Code({ text, language = "", name = "", open = false }) {
   const shown = folded ? lines.slice(0, SHOWN).join("\n") : text;
   return html`<figure class="code">
     <figcaption><span>${name || language || "text"}</span><${Copy} text=${text} label="Copy code" /></figcaption>
-    <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}><code><${Highlighted} text=${shown} language=${languageOf(language)} /></code></pre>
-    ${folded && html`<${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>Show all ${plural(lines.length, "line")}<//>`}
+    <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}><code><${Highlighted} text=${shown}
+      language=${languageOf(language)} /></code></pre>
+    ${folded && html`<${Button} kind="quiet" class="unfold" icon="down"
+      onClick=${() => setWhole(true)}>Show all ${plural(lines.length, "line")}<//>`}
   </figure>`;
 }

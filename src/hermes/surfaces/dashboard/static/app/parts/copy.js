@@ -27,9 +27,11 @@ function copyBySelection(text) {
 export function Copy({ text, label = "Copy" }) {
   const [done, setDone] = useState(false);
   const run = async () => {
-    if (!(await copy(typeof text === "function" ? text() : text))) return toast("This browser did not allow copying.", "bad");
+    if (!(await copy(typeof text === "function" ? text() : text))) return toast("This browser did not allow copying.",
+      "bad");
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return html`<${Button} kind="quiet" class="copy" icon=${done ? "check" : "copy"} label=${done ? "Copied" : label} onClick=${run} />`;
+  return html`<${Button} kind="quiet" class="copy" icon=${done ? "check" : "copy"} label=${done ? "Copied" : label}
+    onClick=${run} />`;
 }

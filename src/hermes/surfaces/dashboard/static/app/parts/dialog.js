@@ -16,8 +16,10 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
     event.preventDefault();
     onClose();
   };
-  return html`<dialog ref=${box} class=${`dialog ${more}`} aria-label=${title} onCancel=${cancel} onMouseDown=${outside}>
-    ${plain ? children : html`<header><h2>${title}</h2><${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} /></header>
+  return html`<dialog ref=${box} class=${`dialog ${more}`} aria-label=${title} onCancel=${cancel}
+    onMouseDown=${outside}>
+    ${plain ? children : html`<header><h2>${title}</h2><${Button} kind="quiet" icon="close" label="Close"
+      onClick=${onClose} /></header>
       <div class="dialog-body">${children}</div>${actions && html`<footer>${actions}</footer>`}`}
   </dialog>`;
 }
@@ -53,7 +55,8 @@ function Question({ title, text, label, value, action, danger, input, resolve })
   return html`<${Dialog} title=${title} onClose=${() => finish(input ? null : false)}>
     <form onSubmit=${submit} class="stack">
       ${text && html`<p>${text}</p>`}
-      ${input && html`<input class="input" aria-label=${label} value=${words} autofocus onInput=${(event) => setWords(event.target.value)} />`}
+      ${input && html`<input class="input" aria-label=${label} value=${words} autofocus
+        onInput=${(event) => setWords(event.target.value)} />`}
       <div class="row end">
         <${Button} kind="quiet" onClick=${() => finish(input ? null : false)}>Cancel<//>
         <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input}>${action}</button>

@@ -17,7 +17,8 @@ export function readDiff(text) {
       [was, now] = [Number(hunk[1]), Number(hunk[2])];
       inside = true;
       rows.push({ kind: "hunk", text: line });
-    } else if (/^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/.test(line) || (!inside && /^(---|\+\+\+) /.test(line))) {
+    } else if (/^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/.test(line) ||
+      (!inside && /^(---|\+\+\+) /.test(line))) {
       inside = false;
       rows.push({ kind: /^(---|\+\+\+) /.test(line) ? "file" : "meta", text: line });
     } else if (line.startsWith("--- ") && /^--- (a\/|\/dev\/null|")/.test(line)) {
@@ -42,12 +43,16 @@ export function Diff({ text, label = "Changes" }) {
   const added = rows.filter((row) => row.kind === "add").length;
   const removed = rows.filter((row) => row.kind === "del").length;
   return html`<figure class="diff">
-    <figcaption><span>${label}</span><span class="diff-sum"><ins>+${added}</ins> <del>−${removed}</del></span></figcaption>
-    <div class="diff-scroll" tabindex="0" role="region" aria-label=${`${label}: ${plural(added, "line")} added, ${removed} removed`}><table><tbody>
+    <figcaption><span>${label}</span><span class="diff-sum"><ins>+${added}</ins> <del>−${removed}</del></span>
+      </figcaption>
+    <div class="diff-scroll" tabindex="0" role="region"
+      aria-label=${`${label}: ${plural(added, "line")} added, ${removed} removed`}><table><tbody>
       ${shown.map((row, index) => html`<tr key=${index} class=${`diff-${row.kind}`}>
         <td class="diff-no" data-no=${row.was ?? ""} /><td class="diff-no" data-no=${row.now ?? ""} />
-        <td class="diff-sign">${SIGN[row.kind] ? html`<span aria-hidden="true">${SIGN[row.kind]}</span><span class="unseen">${SPOKEN[row.kind]} </span>` : ""}</td><td class="diff-text">${row.text || " "}</td></tr>`)}
+        <td class="diff-sign">${SIGN[row.kind] ? html`<span aria-hidden="true">${SIGN[row.kind]}</span><span
+          class="unseen">${SPOKEN[row.kind]} </span>` : ""}</td><td class="diff-text">${row.text || " "}</td></tr>`)}
     </tbody></table></div>
-    ${shown.length < rows.length && html`<${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>Show all ${rows.length} lines<//>`}
+    ${shown.length < rows.length && html`<${Button} kind="quiet" class="unfold" icon="down"
+      onClick=${() => setWhole(true)}>Show all ${rows.length} lines<//>`}
   </figure>`;
 }

@@ -1,5 +1,6 @@
 // Numbers and times as people read them.
-const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"], [4.35, "week"], [12, "month"], [Infinity, "year"]];
+const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"], [4.35, "week"], [12, "month"],
+  [Infinity, "year"]];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 
 export function ago(at, now = Date.now() / 1000) {
@@ -29,7 +30,8 @@ export function money(amount) {
 export function size(bytes) {
   let rest = bytes;
   for (const unit of ["B", "KB", "MB", "GB"]) {
-    if (rest < 1024 || unit === "GB") return `${unit === "B" || rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${unit}`;
+    if (rest < 1024 || unit === "GB") return `${unit === "B" || rest >= 100 ? Math.round(rest) :
+      rest.toFixed(1)} ${unit}`;
     rest /= 1024;
   }
   return "";

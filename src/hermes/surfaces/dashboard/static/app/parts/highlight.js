@@ -4,12 +4,14 @@ import { html, useEffect, useMemo, useState } from "../ui.js";
 const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
-  ("bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php powershell " +
-    "python ruby rust shell sql swift typescript xml yaml").split(" "),
+  ("bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
+    "powershell python ruby rust shell sql swift typescript xml yaml").split(" "),
 );
 const ALIASES = {
-  sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff", docker: "dockerfile",
-  golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript", mjs: "javascript", jsx: "javascript",
+  sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff",
+    docker: "dockerfile",
+  golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript", mjs: "javascript",
+    jsx: "javascript",
   kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python", python3: "python", pycon: "python",
   rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript", html: "xml", svg: "xml", vue: "xml",
   yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
@@ -91,7 +93,8 @@ async function load(language) {
 
 function nodes(children) {
   return children.map((child) =>
-    typeof child === "string" ? child : html`<span class=${`hl-${child.scope.replace(/^language:/, "lang-").replace(/\./g, "-")}`}>${nodes(child.children)}</span>`,
+    typeof child === "string" ? child : html`<span class=${`hl-${child.scope.replace(/^language:/,
+      "lang-").replace(/\./g, "-")}`}>${nodes(child.children)}</span>`,
   );
 }
 

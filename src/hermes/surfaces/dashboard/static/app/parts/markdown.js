@@ -1,11 +1,12 @@
-// Markdown as nodes. marked only cuts the text into tokens; no HTML is ever made of it, and HTML in it is shown as text.
+// Markdown as nodes. marked only cuts the text into tokens; no HTML is made of it, and HTML in it is shown as text.
 import { html, useMemo, useRef } from "../ui.js";
 import { Lexer } from "../../vendor/marked-18.2.0/marked.js";
 import { Code } from "./code.js";
 
 const SAFE = /^(https?:|mailto:)/i;
 const ENTITIES = {
-  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©", reg: "®",
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©",
+    reg: "®",
   times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
 };
 const OPTIONS = { gfm: true, breaks: false };
@@ -46,13 +47,16 @@ function inlineOne(token, key) {
       return link(token, key);
     case "image":
       // Not fetched: the address of a picture could carry what it should not.
-      return html`<span key=${key} class="md-picture">${safeLink(token.href) ? link({ href: token.href, tokens: [{ type: "text", text: token.text || token.href }] }, 0) : plain(token.text)}</span>`;
+      return html`<span key=${key} class="md-picture">
+        ${safeLink(token.href) ? link({ href: token.href, tokens: [{ type: "text", text: token.text || token.href }] },
+          0) : plain(token.text)}</span>`;
     case "escape":
       return plain(token.text);
     case "html":
       return token.raw;
     case "checkbox":
-      return html`<input key=${key} type="checkbox" disabled checked=${token.checked} aria-label=${token.checked ? "done" : "to do"} />`;
+      return html`<input key=${key} type="checkbox" disabled checked=${token.checked}
+        aria-label=${token.checked ? "done" : "to do"} />`;
     default:
       return token.tokens ? inline(token.tokens) : plain(token.text ?? token.raw);
   }
@@ -61,7 +65,8 @@ function inlineOne(token, key) {
 function link(token, key) {
   const href = safeLink(token.href);
   const words = inline(token.tokens);
-  return href ? html`<a key=${key} href=${href} title=${token.title ? plain(token.title) : href} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : html`<span key=${key}>${words}</span>`;
+  return href ? html`<a key=${key} href=${href} title=${token.title ? plain(token.title) : href} target="_blank"
+    rel="noopener noreferrer nofollow">${words}</a>` : html`<span key=${key}>${words}</span>`;
 }
 
 function block(token, key, open) {
@@ -96,17 +101,25 @@ function blocks(tokens = [], open = false) {
 }
 
 function list(token, key, open) {
-  const items = token.items.map((item, index) => html`<li key=${index} class=${item.task ? "task" : ""}>${item.task && !item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox") ? html`<input type="checkbox" disabled checked=${item.checked} aria-label=${item.checked ? "done" : "to do"} /> ` : null}${listItem(item, open)}</li>`);
-  return token.ordered ? html`<ol key=${key} start=${token.start || 1}>${items}</ol>` : html`<ul key=${key}>${items}</ul>`;
+  const items = token.items.map((item, index) =>
+    html`<li key=${index} class=${item.task ? "task" : ""}>
+      ${item.task && !item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox") ?
+        html`<input type="checkbox" disabled checked=${item.checked}
+          aria-label=${item.checked ? "done" : "to do"} /> ` : null}${listItem(item, open)}</li>`);
+  return token.ordered ? html`<ol key=${key} start=${token.start || 1}>${items}</ol>` :
+    html`<ul key=${key}>${items}</ul>`;
 }
 
 function listItem(item, open) {
-  return item.tokens.map((token, index) => (token.type === "text" && token.tokens ? inline(token.tokens) : token.type === "checkbox" ? inlineOne(token, index) : block(token, index, open)));
+  return item.tokens.map((token, index) => (token.type === "text" && token.tokens ? inline(token.tokens) :
+    token.type === "checkbox" ? inlineOne(token, index) : block(token, index, open)));
 }
 
 function table(token, key) {
-  const cell = (kind) => (one, index) => html`<${kind} key=${index} class=${token.align[index] ? `align-${token.align[index]}` : ""}>${inline(one.tokens)}<//>`;
-  return html`<div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table"><table><thead><tr>${token.header.map(cell("th"))}</tr></thead>
+  const cell = (kind) => (one, index) => html`<${kind} key=${index}
+    class=${token.align[index] ? `align-${token.align[index]}` : ""}>${inline(one.tokens)}<//>`;
+  return html`<div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table"><table><thead><tr>
+    ${token.header.map(cell("th"))}</tr></thead>
     <tbody>${token.rows.map((row, index) => html`<tr key=${index}>${row.map(cell("td"))}</tr>`)}</tbody></table></div>`;
 }
 
@@ -146,5 +159,6 @@ export function Markdown({ text, open = false }) {
     growing.current ??= new Growing();
     return growing.current.tokens(text);
   }, [text, open]);
-  return html`<div class="markdown">${tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${open && index === tokens.length - 1} />`)}</div>`;
+  return html`<div class="markdown">${tokens.map((token, index) =>
+    html`<${Block} key=${index} token=${token} open=${open && index === tokens.length - 1} />`)}</div>`;
 }

@@ -21,8 +21,10 @@ function dismiss(one) {
 export function Toasts() {
   const shown = useStore(toasts);
   return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
-    (one) => html`<div key=${one.id} class=${`toast ${one.kind}`}><${Icon} name=${ICON[one.kind] ?? "info"} /><span>${one.text}</span>
-      ${one.action && html`<${Button} kind="quiet" onClick=${() => (dismiss(one), one.action.run())}>${one.action.label}<//>`}
+    (one) => html`<div key=${one.id} class=${`toast ${one.kind}`}><${Icon} name=${ICON[one.kind] ?? "info"} /><span>
+      ${one.text}</span>
+      ${one.action && html`<${Button} kind="quiet" onClick=${() => (dismiss(one), one.action.run())}>
+        ${one.action.label}<//>`}
       <${Button} kind="quiet" icon="close" label="Dismiss" onClick=${() => dismiss(one)} /></div>`,
   )}</div>`;
 }

@@ -32,26 +32,42 @@ export function argumentsOf(text) {
   }
 }
 
+const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm;
+
+/** The files that a patch is about, each once. */
+function patched(patch) {
+  return [...new Set([...patch.matchAll(PATCHED)].map((found) => found[1]))];
+}
+
 /** A call in one line. */
 export function summaryOf(name, text) {
   const values = argumentsOf(text);
   if (!values) return text ?? "";
-  if (name === "apply_patch") return [...new Set([...String(values.patch ?? "").matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm)].map((found) => found[1]))].join(" ");
+  if (name === "apply_patch") return patched(String(values.patch ?? "")).join(" ");
   return Object.entries(values)
     .filter(([key]) => !BULKY.has(key))
-    .map(([, value]) => (typeof value === "string" ? value.split("\n")[0] + (value.includes("\n") ? " …" : "") : value === null ? "" : JSON.stringify(value)))
+    .map(([, value]) => (typeof value === "string" ? value.split("\n")[0] + (value.includes("\n") ? " …" : "") :
+      value === null ? "" : JSON.stringify(value)))
     .filter(Boolean)
     .join(" ");
 }
 
+/** Lines with a sign before each. */
+function signed(sign, text) {
+  return String(text).replace(/\n$/, "").split("\n").map((line) => `${sign}${line}\n`).join("");
+}
+
 /** What a change to a file would look like, from the arguments of the call; "" for other calls. */
 export function diffOf(name, text) {
-  const values = argumentsOf(text);
-  if (!values) return "";
-  const marked = (sign, part) => String(part).replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n");
-  if (name === "apply_patch" && typeof values.patch === "string") return values.patch;
-  if (name === "edit_file" && typeof values.new_text === "string") return `--- a/${values.path}\n+++ b/${values.path}\n@@ -1 +1 @@\n${values.old_text ? `${marked("-", values.old_text)}\n` : ""}${marked("+", values.new_text)}`;
-  if (name === "write_file" && typeof values.content === "string") return `--- /dev/null\n+++ b/${values.path}\n@@ -0,0 +1 @@\n${marked("+", values.content)}`;
+  const values = argumentsOf(text) ?? {};
+  const { path, patch, old_text: before, new_text: after, content } = values;
+  if (name === "apply_patch" && typeof patch === "string") return patch;
+  if (name === "edit_file" && typeof after === "string") {
+    return `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n${before ? signed("-", before) : ""}${signed("+", after)}`;
+  }
+  if (name === "write_file" && typeof content === "string") {
+    return `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n${signed("+", content)}`;
+  }
   return "";
 }
 
@@ -66,7 +82,8 @@ export function CallInput({ name, text }) {
   return html`<div class="stack tight">
     ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
     ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
-    ${rest.length > 0 && html`<dl class="facts">${rest.map(([key, value]) => html`<dt>${key}</dt><dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>`)}</dl>`}
+    ${rest.length > 0 && html`<dl class="facts">${rest.map(([key, value]) =>
+      html`<dt>${key}</dt><dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>`)}</dl>`}
   </div>`;
 }
 
@@ -85,11 +102,17 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
     <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${() => setShown(!shown)}>
       <${Icon} name=${ICON[call.name] ?? "tool"} size=${18} />
       <span class="tool-name">${call.name}</span><span class="tool-what">${summary}</span>
-      <span class=${`tool-state ${call.status}`}>${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}<span class=${call.status === "done" || running ? "unseen" : ""}>${words}</span>${took && html`<span class="muted">${took}</span>`}</span>
+      <span class=${`tool-state ${call.status}`}>
+        ${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}<span
+          class=${call.status === "done" || running ? "unseen" : ""}>${words}</span>
+            ${took && html`<span class="muted">${took}</span>`}</span>
       <${Icon} name=${shown ? "up" : "down"} size=${16} />
     </button>
-    ${shown && html`<div class="tool-body"><${CallInput} name=${call.name} text=${call.arguments} />${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}</div>`}
-    ${!shown && (running || call.status === "waiting") && call.output && html`<div class="tool-body"><${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live /></div>`}
+    ${shown && html`<div class="tool-body"><${CallInput} name=${call.name} text=${call.arguments} />
+      ${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}</div>`}
+    ${!shown && (running || call.status === "waiting") && call.output &&
+      html`<div class="tool-body"><${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live />
+        </div>`}
     ${pictures}${children}
   </section>`;
 }
@@ -105,11 +128,15 @@ function Output({ text, name, call, live = false }) {
   }, [text, live]);
   const path = argumentsOf(call.arguments)?.path;
   if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text)) return html`<${Mixed} text=${text} />`;
-  if (name === "read_file" && path && !live && languageOfFile(path)) return html`<${Code} text=${text} language=${languageOfFile(path)} name=${path} />`;
+  if (name === "read_file" && path && !live && languageOfFile(path)) return html`<${Code} text=${text}
+    language=${languageOfFile(path)} name=${path} />`;
   const cut = text.length > TAIL;
-  return html`<figure class="output"><figcaption><span>output</span><${Copy} text=${text} label="Copy output" /></figcaption>
-    ${cut && html`<p class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>`}
-    <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}><${Ansi} text=${cut ? text.slice(-TAIL) : text} /></pre></figure>`;
+  return html`<figure class="output"><figcaption><span>output</span><${Copy} text=${text} label="Copy output" />
+    </figcaption>
+    ${cut && html`<p
+      class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>`}
+    <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}><${Ansi} text=${cut ? text.slice(-TAIL) : text} />
+      </pre></figure>`;
 }
 
 /** A result with a diff in it: words before, then the rows. */

@@ -50,7 +50,8 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
     if (state || !allowed) return;
     const counted = await give(place(session, "approvals", request.call_id), { answer: word }, setState);
     if (counted && word === "deny" && why.trim()) {
-      await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`, { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));
+      await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`,
+        { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));
     }
   };
   const byKey = (word) => () => {
@@ -62,25 +63,34 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
     first && allowed
       ? offered.flatMap((one) => [
           { keys: one.key, label: one.label, group: "Waiting for you", hidden: true, run: byKey(one.answer) },
-          { keys: `Alt+${one.key}`, label: `${one.label} (while typing)`, group: "Waiting for you", typing: true, run: byKey(one.answer) },
+          { keys: `Alt+${one.key}`, label: `${one.label} (while typing)`, group: "Waiting for you", typing: true,
+            run: byKey(one.answer) },
         ])
       : [],
   );
   return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
-    <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
+    <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
+      ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
     <${WhatHappens} request=${request} />
     <dl class="facts">
       ${request.reason && html`<dt>Why you are asked</dt><dd>${request.reason}</dd>`}
-      <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
+      <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
+        ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
-      ${request.shape && request.memorable !== false && html`<dt>“Always” covers</dt><dd class="mono">${request.shape}</dd>`}
+      ${request.shape && request.memorable !== false &&
+        html`<dt>“Always” covers</dt><dd class="mono">${request.shape}</dd>`}
       ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
     ${allowed ? html`<div class="asking-row">
-        ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon} busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>${one.label}${first && html`<kbd aria-hidden="true">${one.key}</kbd>`}<//>`)}
+        ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
+          busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
+            ${one.label}${first && html`<kbd aria-hidden="true">${one.key}</kbd>`}<//>`)}
       </div>
-      <input class="input asking-why" aria-label="Tell the model why not (optional)" placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)} onInput=${(event) => setWhy(event.target.value)}
-        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />` : html`<p class="muted">This browser may not answer requests for approval.</p>`}
+      <input class="input asking-why" aria-label="Tell the model why not (optional)"
+        placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)}
+          onInput=${(event) => setWhy(event.target.value)}
+        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />` :
+          html`<p class="muted">This browser may not answer requests for approval.</p>`}
   </div>`;
 }
 
@@ -89,9 +99,11 @@ function WhatHappens({ request }) {
   const { summary = "", name, arguments: text } = request;
   const diff = diffOf(name, text);
   const [words, change] = parted(summary);
-  if (change) return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change} label="What will change" /><//>`;
+  if (change) return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
+    label="What will change" /><//>`;
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
-  return summary ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""} name="exactly this" />` : html`<${CallInput} name=${name} text=${text} />`;
+  return summary ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
+    name="exactly this" />` : html`<${CallInput} name=${name} text=${text} />`;
 }
 
 /** A text and the diff at its end, if there is one. */
@@ -106,16 +118,23 @@ export function Question({ question, session, from = "" }) {
   const [state, setState] = useState("");
   const box = useRef();
   const allowed = may("chat");
-  const answer = (words) => !state && words.trim() && give(place(session, "questions", question.call_id), { text: words }, setState);
+  const answer = (words) => !state && words.trim() &&
+    give(place(session, "questions", question.call_id), { text: words }, setState);
   useEffect(() => {
     if (document.activeElement === document.body) box.current?.focus();
   }, []);
   const [words, diff] = parted(question.text);
-  return html`<form class="asking" aria-label="A question to you" onSubmit=${(event) => (event.preventDefault(), answer(text))}>
-    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
+  return html`<form class="asking" aria-label="A question to you"
+    onSubmit=${(event) => (event.preventDefault(), answer(text))}>
+    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
+      ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${diff && html`<${Diff} text=${diff} label="What would change" />`}
-    ${question.options?.length > 0 && html`<div class="asking-row">${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed} onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer" placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text} disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
+    ${question.options?.length > 0 && html`<div class="asking-row">
+      ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
+        onClick=${() => answer(one)}>${one}<//>`)}</div>`}
+    ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer"
+      placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
+        disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}
   </form>`;
 }

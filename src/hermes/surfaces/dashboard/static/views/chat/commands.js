@@ -14,15 +14,18 @@ function told(report, done, insist) {
   const { files, note } = report;
   const parts = [done];
   if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} brought back.`);
-  if (files.conflicts?.length) parts.push(`Left alone, as they were changed since: ${files.conflicts.map(([name]) => name).join(", ")}.`);
+  if (files.conflicts?.length) parts.push(`Left alone, as they were changed since: ${files.conflicts.map(([name]) =>
+    name).join(", ")}.`);
   if (files.unkept?.length) parts.push(`Not kept: ${files.unkept.map(([name]) => name).join(", ")}.`);
   if (note) parts.push(note);
-  toast(parts.join(" "), files.conflicts?.length ? "bad" : "good", files.conflicts?.length && insist ? { label: "Overwrite", run: insist } : null);
+  toast(parts.join(" "), files.conflicts?.length ? "bad" : "good", files.conflicts?.length && insist ?
+    { label: "Overwrite", run: insist } : null);
 }
 
 export async function undo(id, turns = 1, force = false) {
   const report = await trying(() => api.post(at(id, "undo"), { turns, force }));
-  if (report) told(report, `${plural(report.turns.length, "turn")} taken back.`, force ? null : () => redo(id).then(() => undo(id, turns, true)));
+  if (report) told(report, `${plural(report.turns.length, "turn")} taken back.`, force ? null : () =>
+    redo(id).then(() => undo(id, turns, true)));
   return report;
 }
 
@@ -46,7 +49,8 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   const body = {};
   if (row !== undefined) body.at = row;
   if (back) body.back = back;
-  const made = await trying(() => api.post(at(id, "branch"), body), "This is a branch; the other session stays as it is.");
+  const made = await trying(() => api.post(at(id, "branch"), body),
+    "This is a branch; the other session stays as it is.");
   if (!made) return;
   kept.set(`draft.${made.id}`, text);
   navigate(pathTo("chat", made.id));
@@ -60,7 +64,8 @@ export async function rename(id, words, before = "") {
 }
 
 export async function compress(id) {
-  const fine = await confirm({ title: "Make room?", text: "The model will see a summary in place of the older part. The log keeps everything.", action: "Sum up" });
+  const fine = await confirm({ title: "Make room?",
+    text: "The model will see a summary in place of the older part. The log keeps everything.", action: "Sum up" });
   if (!fine) return;
   toast("Summing up …");
   await trying(() => api.post(at(id, "compress"), {}), "Room was made.");
@@ -77,19 +82,26 @@ export function exportSession(id) {
 export const COMMANDS = [
   { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
   { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
-  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => words && chat.send(words, "steer") },
-  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => words && chat.send(words, "queue") },
-  { name: "undo", value: "N", summary: "take back the last turn, or N of them, with their files", run: (chat, words) => undo(chat.id, Number(words) || 1) },
+  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => words &&
+    chat.send(words, "steer") },
+  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => words &&
+    chat.send(words, "queue") },
+  { name: "undo", value: "N", summary: "take back the last turn, or N of them, with their files", run: (chat, words) =>
+    undo(chat.id, Number(words) || 1) },
   { name: "redo", summary: "bring back what the last undo took", run: (chat) => redo(chat.id) },
   { name: "retry", summary: "take back the last turn and ask the same again", run: (chat) => retry(chat.id) },
-  { name: "branch", value: "N", summary: "go on in a copy, without the last N turns", run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }) },
+  { name: "branch", value: "N", summary: "go on in a copy, without the last N turns", run: (chat, words) =>
+    branch(chat.id, { back: Number(words) || 0 }) },
   { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff("") },
-  { name: "model", value: "NAME", summary: "which model answers", alone: true, run: (chat, words) => chat.model(words) },
+  { name: "model", value: "NAME", summary: "which model answers", alone: true, run: (chat, words) =>
+    chat.model(words) },
   { name: "title", value: "TEXT", summary: "name this session", run: (chat, words) => rename(chat.id, words) },
   { name: "compress", summary: "make room: sum up the older part", run: (chat) => compress(chat.id) },
   { name: "export", summary: "download this session as JSON lines", run: (chat) => exportSession(chat.id) },
-  { name: "timeline", summary: "look back at this session, step by step", run: (chat) => navigate(pathTo("sessions", chat.id)) },
-  { name: "search", value: "WORDS", summary: "find messages in all sessions", alone: true, run: (chat, words) => chat.search(words) },
+  { name: "timeline", summary: "look back at this session, step by step", run: (chat) =>
+    navigate(pathTo("sessions", chat.id)) },
+  { name: "search", value: "WORDS", summary: "find messages in all sessions", alone: true, run: (chat, words) =>
+    chat.search(words) },
   { name: "learn", summary: "decide on what Hermes wants to keep", alone: true, run: () => navigate("/learning") },
   { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
 ];

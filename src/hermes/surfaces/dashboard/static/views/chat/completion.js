@@ -45,7 +45,8 @@ export class Completer {
       label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`,
     }));
     const learned = (await knownSkills()).map((one) => ({
-      label: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name}`, value: "WORDS", note: one.description,
+      label: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name}`, value: "WORDS",
+        note: one.description,
       insert: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name} `,
     }));
     const all = [...own, ...learned];
@@ -59,8 +60,10 @@ export class Completer {
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
     if (number !== this.#number) return null;
     try {
-      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`, { prefix: word, limit: MOST });
-      return files.map((name) => ({ label: name, note: "", insert: `@${/\s/.test(name) ? `"${name}"` : name}${name.endsWith("/") ? "" : " "}`, again: name.endsWith("/") }));
+      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`,
+        { prefix: word, limit: MOST });
+      return files.map((name) => ({ label: name, note: "", insert: `@${/\s/.test(name) ? `"${name}"` :
+        name}${name.endsWith("/") ? "" : " "}`, again: name.endsWith("/") }));
     } catch {
       return [];
     }

@@ -92,30 +92,50 @@ export function Composer({ chat, running, stopping, filled }) {
     add(found);
   };
   const can = text.trim() || images.length;
-  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())} onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())}
+    onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Completions} completion=${completion} />
-    ${running && html`<div class="deliveries" role="radiogroup" aria-label="When it is said">${DELIVERIES.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery" value=${one.name} checked=${delivery === one.name} onChange=${() => setDelivery(one.name)} /><span>${one.label}</span></label>`)}</div>`}
-    ${images.length > 0 && html`<ul class="attached">${images.map((image, index) => html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button} kind="quiet" icon="close" label=${`Remove picture ${index + 1}`} onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`)}</ul>`}
-    <textarea ref=${area} rows="1" aria-label="Message" placeholder=${running ? "Say something while Hermes works" : "Ask Hermes anything. / for commands, @ for files"} value=${text}
-      role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions" aria-autocomplete="list" aria-activedescendant=${completion.rows.length ? `completion-${completion.at}` : undefined}
-      onInput=${(event) => (setText(event.target.value), completion.look(event.target))} onKeyDown=${press} onPaste=${paste} onClick=${(event) => completion.look(event.target)} onBlur=${completion.close} />
+    ${running && html`<div class="deliveries" role="radiogroup" aria-label="When it is said">
+      ${DELIVERIES.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
+        value=${one.name} checked=${delivery === one.name} onChange=${() => setDelivery(one.name)} /><span>
+          ${one.label}</span></label>`)}</div>`}
+    ${images.length > 0 && html`<ul class="attached">${images.map((image, index) =>
+      html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
+        kind="quiet" icon="close" label=${`Remove picture ${index + 1}`}
+          onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`)}</ul>`}
+    <textarea ref=${area} rows="1" aria-label="Message"
+      placeholder=${running ? "Say something while Hermes works" : "Ask Hermes anything. / for commands, @ for files"}
+        value=${text}
+      role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"
+        aria-autocomplete="list" aria-activedescendant=${completion.rows.length ? `completion-${completion.at}` :
+          undefined}
+      onInput=${(event) => (setText(event.target.value), completion.look(event.target))} onKeyDown=${press}
+        onPaste=${paste} onClick=${(event) => completion.look(event.target)} onBlur=${completion.close} />
     <div class="composer-row">
-      <input ref=${files} type="file" accept="image/*" multiple hidden onChange=${(event) => (add(event.target.files), (event.target.value = ""))} />
+      <input ref=${files} type="file" accept="image/*" multiple hidden
+        onChange=${(event) => (add(event.target.files), (event.target.value = ""))} />
       <${Button} kind="quiet" icon="attach" label="Add pictures" onClick=${() => files.current.click()} />
       ${chat.extras}
       <span class="spring" />
-      ${running && html`<${Button} icon="stop" class="stop" disabled=${stopping} onClick=${chat.stop}>${stopping ? "Stopping" : "Stop"}<kbd aria-hidden="true">Esc</kbd><//>`}
-      <button type="submit" class="button primary send" aria-label="Send" title="Send (Enter)" disabled=${!can}><${Icon} name="send" /></button>
+      ${running && html`<${Button} icon="stop" class="stop" disabled=${stopping} onClick=${chat.stop}>
+        ${stopping ? "Stopping" : "Stop"}<kbd aria-hidden="true">Esc</kbd><//>`}
+      <button type="submit" class="button primary send" aria-label="Send" title="Send (Enter)" disabled=${!can}>
+        <${Icon} name="send" /></button>
     </div>
   </form>`;
 }
 
 function Completions({ completion }) {
   const list = useRef();
-  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [completion.at, completion.rows]);
-  return html`<ul id="completions" class="completions" role="listbox" aria-label="Completions" hidden=${!completion.rows.length} ref=${list}>${completion.rows.map(
-    (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option" aria-selected=${index === completion.at ? "true" : "false"} onMouseDown=${(event) => (event.preventDefault(), completion.take(index))}>
-      <span class="mono">${row.label}</span>${row.value && html`<span class="muted mono">${row.value}</span>`}<span class="muted completion-note">${row.note}</span></li>`,
+  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
+    [completion.at, completion.rows]);
+  return html`<ul id="completions" class="completions" role="listbox" aria-label="Completions"
+    hidden=${!completion.rows.length} ref=${list}>${completion.rows.map(
+    (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option"
+      aria-selected=${index === completion.at ? "true" : "false"}
+        onMouseDown=${(event) => (event.preventDefault(), completion.take(index))}>
+      <span class="mono">${row.label}</span>${row.value && html`<span class="muted mono">${row.value}</span>`}<span
+        class="muted completion-note">${row.note}</span></li>`,
   )}</ul>`;
 }
 

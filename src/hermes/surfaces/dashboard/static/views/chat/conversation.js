@@ -47,7 +47,8 @@ export class Conversation {
     if (events.some((event) => event.type === "feed.partial")) refreshWaiting();
     if (this.#waiting) return;
     // Once per picture, however many pieces come; a page that is not seen has no pictures.
-    this.#waiting = document.hidden ? setTimeout(() => this.#flush(), HIDDEN) : requestAnimationFrame(() => this.#flush());
+    this.#waiting = document.hidden ? setTimeout(() => this.#flush(), HIDDEN) :
+      requestAnimationFrame(() => this.#flush());
     if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN);
   }
 

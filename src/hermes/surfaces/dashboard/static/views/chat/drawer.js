@@ -29,28 +29,45 @@ export function Drawer({ current, open, onClose, words, setWords }) {
   }, [changed]);
   useEffect(() => {
     if (words.trim().length < 2) return setHits(null);
-    const timer = setTimeout(() => api.get("/api/search", { q: words, limit: 30 }).then((answer) => setHits(answer.hits), () => setHits([])), PAUSE);
+    const timer = setTimeout(() => api.get("/api/search", { q: words, limit: 30 }).then((answer) =>
+      setHits(answer.hits), () => setHits([])), PAUSE);
     return () => clearTimeout(timer);
   }, [words]);
   const wanted = words.trim().toLowerCase();
-  const shown = (sessions ?? []).filter((one) => (one.kind !== "child" || one.id === current) && (!wanted || `${one.title} ${one.cwd}`.toLowerCase().includes(wanted)));
+  const shown = (sessions ?? []).filter((one) => (one.kind !== "child" || one.id === current) &&
+    (!wanted || `${one.title} ${one.cwd}`.toLowerCase().includes(wanted)));
   return html`<aside class=${`drawer ${open ? "open" : ""}`} aria-label="Sessions">
-    <div class="drawer-head"><a class="button primary" href="#/chat" onClick=${onClose}><${Icon} name="plus" />New chat</a><${Button} kind="quiet" class="drawer-close" icon="close" label="Close the list" onClick=${onClose} /></div>
-    <input class="input" type="search" placeholder="Search" aria-label="Search sessions" value=${words} onInput=${(event) => setWords(event.target.value)} />
+    <div class="drawer-head"><a class="button primary" href="#/chat" onClick=${onClose}><${Icon}
+      name="plus" />New chat</a><${Button} kind="quiet" class="drawer-close" icon="close" label="Close the list"
+        onClick=${onClose} /></div>
+    <input class="input" type="search" placeholder="Search" aria-label="Search sessions" value=${words}
+      onInput=${(event) => setWords(event.target.value)} />
     <nav class="drawer-list" aria-label="Recent sessions">
-      ${sessions === null ? html`<${Loading} />` : shown.map((one) => html`<${Row} key=${one.id} session=${one} current=${current} asks=${asking.some((ask) => ask.session_id === one.id || ask.root_session_id === one.id)} onClick=${onClose} />`)}
-      ${hits && html`<h3 class="drawer-part">In what was said</h3>${hits.map((hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row" href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">${hit.title || "Untitled"}</span><span class="drawer-snippet">${hit.snippet}</span></a>`)}${!hits.length && html`<p class="muted">Nothing was found.</p>`}`}
-      ${sessions && !shown.length && !hits && html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`}
-      ${more && !wanted && html`<${Button} kind="quiet" onClick=${() => load(sessions[sessions.length - 1].updated)}>Older<//>`}
+      ${sessions === null ? html`<${Loading} />` :
+        shown.map((one) => html`<${Row} key=${one.id} session=${one} current=${current}
+          asks=${asking.some((ask) => ask.session_id === one.id || ask.root_session_id === one.id)}
+            onClick=${onClose} />`)}
+      ${hits && html`<h3 class="drawer-part">In what was said</h3>
+        ${hits.map((hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
+          href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
+            ${hit.title || "Untitled"}</span><span class="drawer-snippet">${hit.snippet}</span></a>`)}${!hits.length &&
+              html`<p class="muted">Nothing was found.</p>`}`}
+      ${sessions && !shown.length && !hits &&
+        html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`}
+      ${more && !wanted && html`<${Button} kind="quiet" onClick=${() =>
+        load(sessions[sessions.length - 1].updated)}>Older<//>`}
     </nav>
   </aside>`;
 }
 
 function Row({ session, current, asks, onClick }) {
   const here = session.id === current;
-  return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`} aria-current=${here ? "page" : undefined} onClick=${onClick}>
-    <span class="drawer-title">${asks && html`<span class="dot warn" role="img" aria-label="waits for you" />`}${session.title || "Untitled"}</span>
-    <span class="drawer-note"><${Time} at=${session.updated} />${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
+  return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
+    aria-current=${here ? "page" : undefined} onClick=${onClick}>
+    <span class="drawer-title">${asks && html`<span class="dot warn" role="img"
+      aria-label="waits for you" />`}${session.title || "Untitled"}</span>
+    <span class="drawer-note"><${Time} at=${session.updated} />
+      ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
 }
 
 /** A newer first page over what was listed before. */

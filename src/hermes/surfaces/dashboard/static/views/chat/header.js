@@ -1,4 +1,4 @@
-// Above the conversation: what it is called, which model answers, how full it is, what it cost, what can be done with it.
+// Above the conversation: its name, its model, how full it is, what it cost, and what can be done with it.
 import { api, may } from "../../app/api.js";
 import { Button, Dialog, Diff, Icon, Loading, count, money } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
@@ -31,15 +31,23 @@ export function Header({ state, detail, model, onModel, onDrawer, chat }) {
   ].filter((row) => row.open || may("chat"));
   return html`<header class="chat-head">
     <${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} />
-    <h1 class="chat-title">${may("chat") ? html`<button type="button" onClick=${edit} title="Rename">${title}</button>` : title}</h1>
+    <h1 class="chat-title">${may("chat") ? html`<button type="button" onClick=${edit} title="Rename">
+      ${title}</button>` : title}</h1>
     <${Fill} state=${state} window=${detail?.window ?? 0} />
-    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>${state.cost > 0 ? money(state.cost) : ""}</span>
-    <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
-    <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline" title="Timeline"><${Icon} name="clock" /></a>
+    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>
+      ${state.cost > 0 ? money(state.cost) : ""}</span>
+    <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
+      ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
+    <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline"
+      title="Timeline"><${Icon} name="clock" /></a>
     <${Button} kind="quiet" icon="more" label="More" aria-haspopup="dialog" onClick=${() => setMenu(true)} />
-    ${menu && html`<${Dialog} title=${title} class="sheet" onClose=${() => setMenu(false)}><ul class="more">${rows.map((row) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off} onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`)}
-      <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}><${Icon} name="clock" />Timeline</a></li></ul>
-      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · begun in ${state.surface}` : ""}${detail?.running ? ` · runs in ${detail.running}` : ""}</p><//>`}
+    ${menu && html`<${Dialog} title=${title} class="sheet" onClose=${() => setMenu(false)}><ul class="more">
+      ${rows.map((row) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off}
+        onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`)}
+      <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}><${Icon} name="clock" />Timeline</a></li>
+        </ul>
+      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · begun in ${state.surface}` : ""}${detail?.running ?
+        ` · runs in ${detail.running}` : ""}</p><//>`}
   </header>`;
 }
 
@@ -48,7 +56,9 @@ function Fill({ state, window }) {
   if (!state.context) return null;
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
   const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
-  return html`<span class="fill" title=${`The conversation fills ${words}`}>${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-label="How full the model's window is">${share}%</meter>`}<span>${window ? `${share}%` : count(state.context)}</span></span>`;
+  return html`<span class="fill" title=${`The conversation fills ${words}`}>
+    ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-label="How full the model's window is">
+      ${share}%</meter>`}<span>${window ? `${share}%` : count(state.context)}</span></span>`;
 }
 
 /** Which model answers from the next message on. */
@@ -59,12 +69,20 @@ export function ModelPicker({ current, onChoose, onClose }) {
     api.get("/api/models").then(setModels, () => setModels({ current: "", choices: [] }));
   }, []);
   const wanted = name.trim().toLowerCase();
-  const shown = (models?.choices ?? []).filter((one) => one.name !== models.current && one.name.toLowerCase().includes(wanted));
-  return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack" onSubmit=${(event) => (event.preventDefault(), name.trim() && onChoose(name.trim()))}>
-    <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus value=${name} onInput=${(event) => setName(event.target.value)} />
+  const shown = (models?.choices ?? []).filter((one) => one.name !== models.current &&
+    one.name.toLowerCase().includes(wanted));
+  return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack"
+    onSubmit=${(event) => (event.preventDefault(), name.trim() && onChoose(name.trim()))}>
+    <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus
+      value=${name} onInput=${(event) => setName(event.target.value)} />
     ${models === null ? html`<${Loading} />` : html`<ul class="choices">
-      <li><button type="button" class="more-row" aria-pressed=${!current ? "true" : "false"} onClick=${() => onChoose("")}><${Icon} name=${!current ? "check" : "settings"} />${models.current || "none"}<span class="muted">of the settings</span></button></li>
-      ${shown.map((one) => html`<li key=${one.name}><button type="button" class="more-row" aria-pressed=${current === one.name ? "true" : "false"} onClick=${() => onChoose(one.name)}><${Icon} name=${current === one.name ? "check" : "right"} />${one.name}<span class="muted">${one.source}</span></button></li>`)}
+      <li><button type="button" class="more-row" aria-pressed=${!current ? "true" : "false"}
+        onClick=${() => onChoose("")}><${Icon} name=${!current ? "check" : "settings"} />
+          ${models.current || "none"}<span class="muted">of the settings</span></button></li>
+      ${shown.map((one) => html`<li key=${one.name}><button type="button" class="more-row"
+        aria-pressed=${current === one.name ? "true" : "false"} onClick=${() => onChoose(one.name)}><${Icon}
+          name=${current === one.name ? "check" : "right"} />${one.name}<span class="muted">${one.source}</span>
+            </button></li>`)}
     </ul>`}
     <p class="muted">It answers from your next message on, in this session.</p></form><//>`;
 }
@@ -73,8 +91,11 @@ export function ModelPicker({ current, onChoose, onClose }) {
 export function Changes({ session, turn, onClose }) {
   const [found, setFound] = useState(null);
   useEffect(() => {
-    api.get(`/api/sessions/${encodeURIComponent(session)}/diff`, { turn }).then(setFound, (error) => setFound({ error }));
+    api.get(`/api/sessions/${encodeURIComponent(session)}/diff`, { turn }).then(setFound, (error) =>
+      setFound({ error }));
   }, [session, turn]);
   return html`<${Dialog} title="What the turn changed" class="wide" onClose=${onClose}>
-    ${!found ? html`<${Loading} />` : found.error ? html`<p>${found.error.words}</p>` : found.diff ? html`<${Diff} text=${found.diff} />` : html`<p class="muted">It changed no files that are kept for undo.</p>`}<//>`;
+    ${!found ? html`<${Loading} />` : found.error ? html`<p>${found.error.words}</p>` : found.diff ?
+      html`<${Diff} text=${found.diff} />` :
+        html`<p class="muted">It changed no files that are kept for undo.</p>`}<//>`;
 }

@@ -12,7 +12,8 @@ const NEAR = 60; // pixels from the end that count as being there
 export function Messages({ conversation, context, onEdit, found = 0 }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
-  const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session && one.root_session_id === state.session);
+  const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session &&
+    one.root_session_id === state.session);
   const [shown, setShown] = useState(STEP);
   const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
   const later = state.items.filter(waits);
@@ -23,14 +24,24 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
   const open = openAsks(state);
   const asks = open.filter((item) => item.approval && !item.approval.answer);
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
-  return html`<div class="scroll" ref=${box} tabindex="0" role="log" aria-label="Conversation" aria-live="polite" aria-relevant="additions">
+  return html`<div class="scroll" ref=${box} tabindex="0" role="log" aria-label="Conversation" aria-live="polite"
+    aria-relevant="additions">
     <div class="transcript" ref=${inner}>
-      ${rows.length > shown && html`<button type="button" class="button quiet earlier" ref=${earlier} onClick=${() => setShown(shown + STEP)}>Show earlier (${rows.length - shown} more)</button>`}
-      ${visible.map((row) => html`<div class="item" key=${row.key} data-seq=${row.seq}>${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` : html`<${Item} item=${row} context=${context} first=${row === asks[0]} last=${row === lastReply && !state.turn} />`}</div>`)}
+      ${rows.length > shown && html`<button type="button" class="button quiet earlier" ref=${earlier}
+        onClick=${() => setShown(shown + STEP)}>Show earlier (${rows.length - shown} more)</button>`}
+      ${visible.map((row) => html`<div class="item" key=${row.key} data-seq=${row.seq}>
+        ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
+          html`<${Item} item=${row} context=${context} first=${row === asks[0]}
+            last=${row === lastReply && !state.turn} />`}</div>`)}
       ${state.turn && !open.length && html`<${Live} live=${state.live} since=${state.since} />`}
       ${later.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} /></div>`)}
-      ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd} first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` : html`<${Question} question=${one} session=${one.session_id} from=${one.title || "a session that works for this one"} />`}</div>`)}
-      ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${conversation.outbox} onEdit=${onEdit} />`)}
+      ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
+        ${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
+          first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` :
+            html`<${Question} question=${one} session=${one.session_id}
+              from=${one.title || "a session that works for this one"} />`}</div>`)}
+      ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${conversation.outbox}
+        onEdit=${onEdit} />`)}
     </div>
     ${away && html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`}
   </div>`;
@@ -55,8 +66,10 @@ function folded(items) {
 
 function TakenBack({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
-  return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />${plural(words, "message")} taken back; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
-    ${items.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} /></div>`)}</details>`;
+  return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
+    ${plural(words, "message")} taken back; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
+    ${items.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
+      </div>`)}</details>`;
 }
 
 /** Keeps the end in sight while the user is there; never moves what they are reading. */
@@ -132,7 +145,8 @@ function useEarlier(box, more, grow) {
     if (!more || !mark.current) return undefined;
     const seen = new IntersectionObserver(
       ([entry]) => {
-        if (!entry.isIntersecting || box.current.scrollTop > 400 || box.current.scrollHeight <= box.current.clientHeight) return;
+        if (!entry.isIntersecting || box.current.scrollTop > 400 ||
+          box.current.scrollHeight <= box.current.clientHeight) return;
         height.current = box.current.scrollHeight;
         latest.current();
       },

@@ -61,7 +61,8 @@ export class Outbox {
     const left = this.messages.value.filter((one) => {
       if (one.state === "accepted") return !(one.epoch === epoch && one.seq <= head);
       if (one.state !== "failed" || !one.unsure) return true;
-      return !items.some((item) => item.kind === "user" && item.ts >= one.at - CLOCKS && typed(item.text).text === one.text);
+      return !items.some((item) => item.kind === "user" && item.ts >= one.at - CLOCKS &&
+        typed(item.text).text === one.text);
     });
     if (left.length !== this.messages.value.length) this.#set(left);
   }
@@ -72,7 +73,8 @@ export class Outbox {
 
   #set(messages) {
     this.messages.set(messages);
-    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, ...rest }) => ({ ...rest, pictures: images.length, unsure: true }));
+    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, ...rest }) =>
+      ({ ...rest, pictures: images.length, unsure: true }));
     kept.set(`outbox.${this.session}`, unsent.length ? JSON.stringify(unsent) : null);
   }
 }
@@ -80,7 +82,8 @@ export class Outbox {
 function read(session) {
   try {
     const found = JSON.parse(kept.get(`outbox.${session}`) ?? "[]");
-    return Array.isArray(found) ? found.map((one) => ({ ...one, error: one.error || "The page was closed before it was sent." })) : [];
+    return Array.isArray(found) ? found.map((one) => ({ ...one, error: one.error ||
+      "The page was closed before it was sent." })) : [];
   } catch {
     return [];
   }

@@ -14,7 +14,8 @@ export function picturesIn(transfer) {
 /** A file as {media_type, data, url, name}. Raises an Error in words for a person. */
 export async function readPicture(file) {
   const blob = KINDS.has(file.type) && file.size <= LARGE ? file : await smaller(file);
-  return { media_type: blob.type, data: await base64(blob), url: URL.createObjectURL(blob), source: "", name: file.name };
+  return { media_type: blob.type, data: await base64(blob), url: URL.createObjectURL(blob), source: "",
+    name: file.name };
 }
 
 async function smaller(file) {

@@ -35,8 +35,10 @@ export function reduce(state, events) {
 }
 
 function apply(state, event) {
-  if (event.type === "feed.epoch_changed") return void Object.assign(state, fresh(state.session), { epoch: event.epoch });
-  if (event.session_id !== undefined && event.session_id !== state.session) return undefined; // of a session that works for this one
+  if (event.type === "feed.epoch_changed") return void Object.assign(state, fresh(state.session),
+    { epoch: event.epoch });
+  if (event.session_id !== undefined &&
+    event.session_id !== state.session) return undefined; // of a session that works for this one
   if (event.seq !== undefined) {
     if (event.epoch === state.epoch && event.seq <= state.head) return undefined;
     [state.epoch, state.head] = [event.epoch, event.seq];
@@ -50,7 +52,8 @@ const HANDLERS = {
   },
   "feed.truncated": (state, event) => {
     const rows = event.last - event.first + 1;
-    note(state, { ...event, seq: event.first }, "warn", "warn", `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`);
+    note(state, { ...event, seq: event.first }, "warn", "warn",
+      `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`);
     state.head = Math.max(state.head, event.last);
   },
   "feed.partial": (state, event) => {
@@ -82,19 +85,22 @@ const HANDLERS = {
     note(state, event, "warn", "warn", "The conversation could not be summed up. Nothing was removed.", event.detail);
   },
   "session.trimmed": (state, event) => {
-    note(state, event, "info", "info", `Room was made: ${plural(event.call_ids.length, "old result")} became pointers in the model's view.`);
+    note(state, event, "info", "info", `Room was made: ${plural(event.call_ids.length,
+      "old result")} became pointers in the model's view.`);
   },
   "session.imported": (state, event) => {
     note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
   },
   "session.recovered": (state, event) => {
-    note(state, event, "warn", "warn", `A damaged database was rebuilt: ${plural(event.kept, "row")} kept, ${event.lost} known to be lost.`, event.file);
+    note(state, event, "warn", "warn", `A damaged database was rebuilt: ${plural(event.kept,
+      "row")} kept, ${event.lost} known to be lost.`, event.file);
   },
   "session.undone": (state, event) => {
     const taken = new Set(event.turns);
     change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
     state.redoable = event.seq;
-    note(state, event, "info", "undo", `${plural(taken.size || 1, "turn")} taken back${event.restored ? `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}` : ""}.`);
+    note(state, event, "info", "undo", `${plural(taken.size || 1, "turn")} taken back${event.restored ?
+      `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}` : ""}.`);
   },
   "session.redone": (state, event) => {
     change(state, (item) => item.undone === event.undone, { undone: 0 });
@@ -113,8 +119,10 @@ const HANDLERS = {
   "agent.turn.steered": (state, event) => take(state, event.inputs),
   "agent.turn.ended": (state, event) => {
     const { reason, detail = "", usage = null, seq, ts } = event;
-    change(state, (item) => item.kind === "tool" && !item.ended, (item) => ({ status: "unknown", ended: ts, output: item.output }));
-    push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ? ts - state.since : 0, turn: event.turn_id ?? "" });
+    change(state, (item) => item.kind === "tool" && !item.ended, (item) =>
+      ({ status: "unknown", ended: ts, output: item.output }));
+    push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
+      ts - state.since : 0, turn: event.turn_id ?? "" });
     Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
   },
   "agent.interrupt.requested": (state) => {
@@ -126,17 +134,20 @@ const HANDLERS = {
     state.live = { ...(state.live ?? { text: "", reasoning: "", turn: event.turn_id }), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
-    const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts, turn_id: turn = "" } = event;
+    const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
+      turn_id: turn = "" } = event;
     state.live = null;
     state.model = model || state.model;
     spend(state, usage);
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
-    if (text || reasoning || !event.tool_calls?.length) push(state, { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model, provider, usage, turn });
+    if (text || reasoning || !event.tool_calls?.length) push(state,
+      { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model, provider, usage, turn });
     for (const call of event.tool_calls ?? []) push(state, toolItem(event, call.id, call.name, call.arguments));
   },
   "agent.tool.started": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0) push(state, { ...toolItem(event, event.call_id, event.name, event.arguments), status: "running", started: event.ts });
+    if (at < 0) push(state, { ...toolItem(event, event.call_id, event.name, event.arguments), status: "running",
+      started: event.ts });
     else replace(state, at, { status: "running", started: event.ts, name: event.name, arguments: event.arguments });
   },
   "agent.tool.progress": (state, event) => {
@@ -154,31 +165,37 @@ const HANDLERS = {
     const at = findCall(state, event.call_id);
     if (at < 0 || !state.items[at].approval) return;
     const allowed = event.answer !== "deny";
-    replace(state, at, { status: allowed ? "running" : "planned", approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
+    replace(state, at, { status: allowed ? "running" : "planned",
+      approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
   },
   "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
     const at = findCall(state, event.call_id);
     if (at < 0 || !state.items[at].question) return;
-    replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text, by: event.by } });
+    replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text,
+      by: event.by } });
   },
   "agent.model.retried": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ? `: ${event.model}` : ""}.`, event.detail);
+    note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ?
+      `: ${event.model}` : ""}.`, event.detail);
   },
   "agent.reply.rejected": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`, event.detail);
+    note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
+      event.detail);
   },
   "agent.auxiliary.called": (state, event) => spend(state, event.usage),
   "agent.learning.proposed": (state, event) => {
-    note(state, event, "accent", "learning", `Hermes would like to keep something: ${event.title}`, event.diff, "", "learning");
+    note(state, event, "accent", "learning", `Hermes would like to keep something: ${event.title}`, event.diff, "",
+      "learning");
   },
   "agent.learning.changed": (state, event) => {
     note(state, event, "accent", "learning", `Learned: ${event.title}`, "", "", "learning");
   },
   "agent.learning.reviewed": (state, event) => {
-    if (event.failure) note(state, event, "warn", "learning", "Looking back did not work. Nothing was changed.", event.failure);
+    if (event.failure) note(state, event, "warn", "learning", "Looking back did not work. Nothing was changed.",
+      event.failure);
     else if (event.summary) note(state, event, "accent", "learning", event.summary, "", "", "learning");
   },
 };
@@ -186,13 +203,15 @@ const HANDLERS = {
 function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
   return {
-    kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "", text: "", images: [],
+    kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
+      text: "", images: [],
     result: 0, started: 0, ended: 0, approval: null, question: null, turn,
   };
 }
 
 function note(state, event, tone, icon, text, detail = "", link = "", place = "") {
-  push(state, { kind: "note", key: `r${event.seq}`, seq: event.seq, ts: event.ts, tone, icon, text, detail, link, place, turn: event.turn_id ?? "" });
+  push(state, { kind: "note", key: `r${event.seq}`, seq: event.seq, ts: event.ts, tone, icon, text, detail, link,
+    place, turn: event.turn_id ?? "" });
 }
 
 function ask(state, event, more) {

@@ -13,12 +13,18 @@ const IDEAS = [
 export function Welcome({ problem = "", onIdea, folder, setFolder }) {
   const [folders, setFolders] = useState([]);
   useEffect(() => {
-    api.get("/api/sessions", { limit: 50 }).then((answer) => setFolders([...new Set(answer.sessions.map((one) => one.cwd).filter(Boolean))].slice(0, 12)), () => {});
+    api.get("/api/sessions", { limit: 50 }).then((answer) =>
+      setFolders([...new Set(answer.sessions.map((one) => one.cwd).filter(Boolean))].slice(0, 12)), () => {});
   }, []);
   return html`<div class="welcome">
     <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What shall we do?</h1>
     ${problem && html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>${problem}</span></p>`}
-    <ul class="ideas">${IDEAS.map((idea) => html`<li key=${idea.title}><button type="button" onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span class="muted">${idea.text}</span></button></li>`)}</ul>
-    <label class="folder"><span class="muted">Folder it works in</span><input class="input mono" list="folders" placeholder="where the dashboard was started" value=${folder} onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
+    <ul class="ideas">${IDEAS.map((idea) => html`<li key=${idea.title}><button type="button"
+      onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
+        class="muted">${idea.text}</span></button></li>`)}</ul>
+    <label class="folder"><span class="muted">Folder it works in</span><input class="input mono" list="folders"
+      placeholder="where the dashboard was started" value=${folder}
+        onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
+          ${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
   </div>`;
 }

@@ -1,0 +1,98 @@
+"""The shared pieces of the page, as modules in the browser."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page
+from tests.e2e.dashboard.conftest import Board
+
+
+@pytest.fixture
+def dashboard(shared: Board) -> Board:
+    return shared
+
+
+async def run(page: Page, module: str, body: str, *given: Any) -> Any:
+    """Calls something of a module."""
+    return await page.evaluate(
+        f"async (given) => {{ const it = await import('/static/{module}'); return ({body})(it, ...given); }}",
+        list(given),
+    )
+
+
+async def test_output_of_programs_becomes_text_and_classes(visit: Page) -> None:
+    given = "\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain\x1b[2K 10%\r 20%\r100%\nab\bc \x1b[38;5;9mno\x1b[m"
+    runs = await run(visit, "app/parts/ansi.js", "(it, text) => it.readAnsi(text)", given)
+    assert "".join(one["text"] for one in runs) == "100%\nac no"
+    runs = await run(visit, "app/parts/ansi.js", "(it, text) => it.readAnsi(text)", "\x1b[1;31mred\x1b[0m plain")
+    assert [(one["text"], one["style"]) for one in runs] == [("red", "a-bold a-red"), (" plain", "")]
+
+
+async def test_diffs_are_read_line_by_line(visit: Page) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -3,2 +3,3 @@\n same\n-old\n+new\n+--- not a file\n"
+    rows = await run(visit, "app/parts/diff.js", "(it, text) => it.readDiff(text)", diff)
+    assert [(row["kind"], row["text"]) for row in rows] == [
+        ("file", "--- a/x"),
+        ("file", "+++ b/x"),
+        ("hunk", "@@ -3,2 +3,3 @@"),
+        ("same", "same"),
+        ("del", "old"),
+        ("add", "new"),
+        ("add", "--- not a file"),
+    ]
+    assert [(row.get("was"), row.get("now")) for row in rows[3:]] == [(3, 3), (4, None), (None, 4), (None, 5)]
+
+
+async def test_only_harmless_addresses_are_links(visit: Page) -> None:
+    hostile = [
+        "javascript:x",
+        " JavaScript:x",
+        "java\nscript:x",
+        "&#106;avascript:x",
+        "data:text/html,x",
+        "vbscript:x",
+        "//x",
+    ]
+    fine = ["https://x.example/a", "http://x.example", "mailto:a@x.example"]
+    links = await run(visit, "app/parts/markdown.js", "(it, all) => all.map(it.safeLink)", [*hostile, *fine])
+    assert links == ["" for _ in hostile] + fine
+
+
+async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None:
+    text = (
+        "# A\n\npara *b*\n\n- one\n- two\n\n  still two\n\n```py\nx = 1\n\ny\n```\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\n> q\n\nend"
+    )
+    same = await run(
+        visit,
+        "app/parts/markdown.js",
+        """async (it, text) => {
+            const { Lexer } = await import("/static/vendor/marked-18.2.0/marked.js");
+            const growing = new it.Growing();
+            let tokens = [];
+            for (let end = 1; end <= text.length; end++) tokens = growing.tokens(text.slice(0, end));
+            const shape = (list) => list.filter((one) => one.type !== "space").map((one) => [one.type, one.raw.trim()]);
+            return [shape(tokens), shape(Lexer.lex(text))];
+        }""",
+        text,
+    )
+    assert same[0] == same[1]
+
+
+async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
+    seen = await run(
+        visit,
+        "app/feed.js",
+        """(it) => {
+            const feed = new it.SessionFeed("s", { onEvents: () => {} });
+            feed.close();
+            const row = (epoch, seq, session_id = "s") => ({ type: "x", session_id, epoch, seq });
+            const got = [
+                ...feed.sift([row(1, 1), row(1, 2), row(1, 2), row(1, 1), row(9, 1, "child")]),
+                ...feed.sift([row(1, 2), row(1, 3), { type: "agent.message.delta", session_id: "s" }]),
+                ...feed.sift([{ type: "feed.epoch_changed", epoch: 2, was: 1 }, row(2, 1)]),
+            ];
+            return [got.map((event) => `${event.epoch ?? "-"}.${event.seq ?? "-"}`), feed.cursor];
+        }""",
+    )
+    assert seen == [["1.1", "1.2", "9.1", "1.3", "-.-", "2.-", "2.1"], {"epoch": 2, "seq": 1}]
