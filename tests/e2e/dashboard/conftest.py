@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, async_playwright, expect
 
 from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
@@ -109,6 +109,7 @@ async def browser() -> AsyncIterator[Browser]:
         if environment().get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
+    expect.set_options(timeout=PATIENCE * 1000)  # its own 5 seconds are too few for a busy machine
     async with async_playwright() as playwright:
         kind = playwright.chromium
         found = await kind.launch(
