@@ -31,7 +31,6 @@ COMMANDS = (
     Command("cron", "hermes.surfaces.cli.cron", "work that is done at certain times", "Sessions"),
     Command("events", "hermes.surfaces.cli.events", "what Hermes does: live, as it was, in numbers", "Sessions"),
     Command("api", "hermes.surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
-    Command("api", "hermes.surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
     Command("tools", "hermes.surfaces.cli.tools", "what the model can do, and where", "Set-up"),
     Command("mcp", "hermes.surfaces.cli.mcp", "list, add, test and remove MCP servers", "Set-up"),
     Command("codex", "hermes.surfaces.cli.codex", "let the codex program run your turns, or not", "Set-up"),
