@@ -86,7 +86,7 @@ async def test_when_a_schedule_would_run(tmp_path: Path) -> None:
 async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(tmp_path: Path) -> None:
     async with ModelServer("All is well.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         done = await hermes.run("cron", "run", "check")
         assert (done.code, done.out) == (0, "All is well.\n"), done.err
         (ran,) = (await data(hermes, "history", "check"))["history"]
@@ -98,7 +98,7 @@ async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(tmp_path:
 async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> None:
     async with ModelServer(Served(fault=Fault(status=401, message="bad key")), repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         done = await hermes.run("cron", "run", "check")
         assert (done.code, done.out) == (1, "")
         assert "failed" in done.err
@@ -107,7 +107,7 @@ async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> N
 async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp_path: Path) -> None:
     async with ModelServer(Served(fault=Fault(hang="body")), "Fine.", "Fine.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "in 1 minute", "check", "--name", "check")
+        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         victim = await hermes.start("cron", "run", "check")
         await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
         (running,) = (await data(hermes, "history"))["history"]
@@ -133,7 +133,7 @@ async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp
 async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> None:
     async with ModelServer(Served(fault=Fault(hang="body"))) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "every day at 9", "check", "--name", "check")
+        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         running = await hermes.start("cron", "run", "check")
         await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
         running.send_signal(signal.SIGINT)
@@ -146,7 +146,7 @@ async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
     async with ModelServer("Fine.", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         for number in range(6):
-            await hermes.run("cron", "add", "every day at 9", "check", "--name", f"check{number}")
+            await hermes.run("cron", "add", "in 3 weeks", "check", "--name", f"check{number}")
         daemons = [await hermes.start("cron", "daemon") for _ in range(2)]
         for daemon in daemons:
             assert daemon.stdout is not None
