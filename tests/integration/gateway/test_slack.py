@@ -40,7 +40,8 @@ async def opened(
         yield house
 
 
-async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
+async def test_a_message_is_answered_in_its_chat(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
     async with (
         SlackServer() as server,
         ModelServer("Hello **you** <!everyone>") as model,
@@ -53,6 +54,8 @@ async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
         said = [message.text for message in house.said("slack/D1")]
         assert said == ["hi & this (https://example.org)", "Hello **you** <!everyone>"]
         assert house.status.identity == "@hermes in Loopback"
+        assert "slack is connected" in caplog.text
+        assert not any(secret in caplog.text for secret in (BOT_TOKEN, APP_TOKEN, "ticket="))
 
 
 class Door(Inlet):
@@ -100,7 +103,7 @@ async def test_an_envelope_is_acknowledged_only_after_its_message_was_taken_in(t
 
 async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> None:
     text = "word & " * 1200
-    async with SlackServer() as server, ModelServer(Served(text=text, chunk=700, delay=0.2)) as model:
+    async with SlackServer() as server, ModelServer(Served(text=text, chunk=1000, delay=0.2)) as model:
         async with opened(tmp_path, model, server):
             server.say("tell me")
             await server.until(lambda: len(server.texts("D1")) == 4 and "▌" not in "".join(server.texts("D1")))

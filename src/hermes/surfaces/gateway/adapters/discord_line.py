@@ -32,6 +32,7 @@ class Line(discord.Client):
     """One connection and its HTTP client. It holds no messages and no members."""
 
     def __init__(self, settings: DiscordSettings, known: Known, inlet: Inlet) -> None:
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody talks here
         super().__init__(
             intents=_INTENTS,
             max_messages=None,

@@ -12,6 +12,7 @@ import msgspec
 from hermes.settings.sections import Telegram as TelegramSettings
 from hermes.surfaces.gateway.adapters.telegram_html import telegram_html
 from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.download import download
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
 from hermes.surfaces.gateway.port import (
     Adapter,
@@ -129,19 +130,7 @@ class Telegram(Adapter):
         if attachment.size > most:
             raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
         found = await self._call("getFile", {"file_id": attachment.ref})
-        address = f"{self._api}/file/bot{self._token}/{found['file_path']}"
-        try:
-            async with self._client.stream("GET", address) as answered:
-                if answered.status_code != 200:
-                    raise Refused(f"Telegram does not give it out ({answered.status_code}).")
-                data = b""
-                async for piece in answered.aiter_bytes():
-                    data += piece
-                    if len(data) > most:
-                        raise Refused(f"It has more than {most:,} bytes.")
-                return data
-        except httpx2.HTTPError as error:
-            raise Unreachable(f"Telegram did not answer ({type(error).__name__})") from None
+        return await download(self._client, f"{self._api}/file/bot{self._token}/{found['file_path']}", most)
 
     async def _serve(self, inlet: Inlet) -> None:
         """Has Telegram call us. Who calls is known by a secret that only Telegram was told."""
