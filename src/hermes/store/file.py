@@ -161,12 +161,18 @@ def settle(connection: apsw.Connection) -> None:
 def migrate(path: Path, migrations: Sequence[str], found: int, *, busy_timeout: float) -> Path:
     """Brings an older file up to date, after a backup, whose path it returns. The caller owns the lock."""
     with in_our_words(path), closing(connect(path, busy_timeout=busy_timeout)) as connection:
-        backup = _back_up(connection, path.with_name(f"{path.name}.v{found}-backup"))
+        backup = _copy_whole(connection, path.with_name(f"{path.name}.v{found}-backup"))
         _run_steps(connection, migrations, found)
     return backup
 
 
-def _back_up(connection: apsw.Connection, backup: Path) -> Path:
+def copy_whole(path: Path, target: Path) -> None:
+    """Copies the database as it stands at one moment, whoever writes meanwhile."""
+    with in_our_words(path), closing(connect(path, busy_timeout=30.0, read_only=True)) as connection:
+        _copy_whole(connection, target)
+
+
+def _copy_whole(connection: apsw.Connection, backup: Path) -> Path:
     """A copy that is on disk, whole, when this returns."""
     draft = backup.with_name(f"{backup.name}.new")
     draft.unlink(missing_ok=True)

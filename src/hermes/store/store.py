@@ -13,7 +13,7 @@ from hermes.store.check import Report, check
 from hermes.store.claims import Claims
 from hermes.store.connection import suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import State, companions, create, inspect, migrate
+from hermes.store.file import State, companions, copy_whole, create, inspect, migrate
 from hermes.store.leases import Leases
 from hermes.store.lock import FileLock
 from hermes.store.log import SessionLog
@@ -80,6 +80,10 @@ class Store:
         if report.problems:
             suspect(self._db.path)
         return report
+
+    def copy(self, target: Path) -> None:
+        """Writes the whole database, as it stands at one moment, to a file that is not there yet."""
+        copy_whole(self._db.path, target)
 
     def close(self) -> None:
         """Finishes what was submitted and lets go of the file. Idempotent."""

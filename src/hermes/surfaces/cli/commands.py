@@ -23,6 +23,7 @@ COMMANDS = (
     Command("model", "hermes.surfaces.cli.model", "list, pick, add and test models", "Models"),
     Command("usage", "hermes.surfaces.cli.usage", "tokens and money, by day and model", "Models"),
     Command("sessions", "hermes.surfaces.cli.sessions", "list, search, show and move your sessions", "Sessions"),
+    Command("resume", "hermes.surfaces.cli.resume", "go on with a session, whichever surface it began on", "Sessions"),
     Command("import", "hermes.surfaces.cli.imports", "bring over what another agent has kept", "Sessions"),
     Command("memory", "hermes.surfaces.cli.memory", "what Hermes remembers; show, edit, take back", "Learning"),
     Command("skills", "hermes.surfaces.cli.skills", "what Hermes can do well; install, decide, take back", "Learning"),
@@ -38,6 +39,8 @@ COMMANDS = (
     Command("hooks", "hermes.surfaces.cli.hooks", "list, trust and test hooks", "Set-up"),
     Command("policy", "hermes.surfaces.cli.policy", "what may be done without asking", "Set-up"),
     Command("config", "hermes.surfaces.cli.config", "show and change settings and secrets", "Set-up"),
+    Command("backup", "hermes.surfaces.cli.backup", "everything of yours in one file", "Set-up"),
+    Command("restore", "hermes.surfaces.cli.restore", "bring a backup back", "Set-up"),
     Command("doctor", "hermes.surfaces.cli.doctor", "check this installation and say what to do", "Set-up"),
 )
 

@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     if not arguments:
-        return _converse(arguments)
+        return converse(arguments)
     name, *rest = arguments
     if name in {"-h", "--help", "help"}:
         if rest and name == "help":
@@ -69,7 +69,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     command = _find(arguments)
     if command is None:
-        return _converse(arguments)
+        return converse(arguments)
     module = import_module(command.module)
     if "logging" in sys.modules:  # a command that loads nothing that logs needs no log
         _start_log()
@@ -78,7 +78,7 @@ def _dispatch(arguments: list[str]) -> int:
     return int(module.run(parser.parse_args(rest)))
 
 
-def _converse(arguments: list[str]) -> int:
+def converse(arguments: list[str]) -> int:
     """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
     from hermes.surfaces.cli.question import parse
     from hermes.surfaces.terminal.question import Question

@@ -1,0 +1,149 @@
+"""One file with everything of a Hermes home that is worth keeping, made while Hermes runs, and the way back."""
+
+import contextlib
+import io
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import HermesError
+from hermes.settings import Home
+from hermes.store import open_store
+from hermes.store.lock import FileLock
+
+_LIVE = ("cache", "run", "dashboard/running.json")  # made anew, or true only while a process runs
+_DATABASE = "state.db"  # and what lies beside it: its log, its lock, copies of older versions
+_LAST = "objects"  # of a git folder: what its refs point to was written before them
+_DRAFT = ".backup-"
+_KEPT = "The home is as it was."
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """What was kept, or brought back."""
+
+    file: Path
+    files: int
+    size: int
+    left_out: tuple[str, ...] = ()
+    """Links that lead out of the home; what they lead to is not Hermes'."""
+    aside: Path | None = None
+    """Where the home that was replaced is now."""
+
+
+def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
+    """Writes the backup, for this user only; it is whole when it is there at all. HermesError when it can't be."""
+    if not home.root.is_dir():
+        raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
+    if target.exists():
+        raise HermesError(f"{target} exists already.", hint="Give another name, or remove it first.")
+    draft = target.with_name(f".{target.name}.new")
+    try:
+        with _private(draft) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+            kept, left_out = _fill(archive, home, secrets=secrets)
+        os.link(draft, target)  # unlike a rename, never over a file that came meanwhile
+    except OSError as error:
+        hint = "Nothing was lost. Choose a place that can be written and has room."
+        raise HermesError(f"The backup can't be written: {target} ({error.strerror})", hint=hint) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return Backup(target, kept, target.stat().st_size, tuple(left_out))
+
+
+def restore(home: Home, source: Path, *, stamp: str) -> Backup:
+    """Puts a backup in place of the home, which is moved aside and kept. HermesError leaves everything as it is."""
+    root = home.root.resolve()
+    root.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{root.name}.restoring-", dir=root.parent))
+    try:
+        files = _unpack(source, draft)
+        open_store(draft / _DATABASE).close()
+        aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise HermesError(f"{source} can't be brought back: {error}", hint=_KEPT) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return Backup(source, files, source.stat().st_size, aside=aside)
+
+
+@contextlib.contextmanager
+def _private(path: Path) -> Iterator[io.BufferedWriter]:
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _fill(archive: tarfile.TarFile, home: Home, *, secrets: bool) -> tuple[int, list[str]]:
+    with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
+        copy = Path(folder, _DATABASE)
+        with open_store(home.state) as store:
+            store.copy(copy)
+        archive.add(copy, _DATABASE)
+    kept, left_out = 1, list[str]()
+    for path in sorted(_worth_keeping(home), key=lambda path: (_LAST in path.parts, path)):
+        name = path.relative_to(home.root)
+        if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
+            left_out.append(str(name))
+        elif secrets or path != home.env_file:
+            kept += _add(archive, path, name)
+    return kept, left_out
+
+
+def _worth_keeping(home: Home) -> Iterator[Path]:
+    for folder, folders, files in os.walk(home.root):
+        here = Path(folder)
+        inside = here.relative_to(home.root)
+        folders[:] = [name for name in folders if str(inside / name) not in _LIVE and not name.startswith(_DRAFT)]
+        for name in files:
+            is_database = inside == Path() and name.startswith(_DATABASE)
+            if not is_database and str(inside / name) not in _LIVE:
+                yield here / name
+        yield from (here / name for name in folders if (here / name).is_symlink())
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: Path) -> int:
+    """Adds one file as it is at this moment; one that has just gone is left out."""
+    try:
+        info = archive.gettarinfo(path, str(name))
+        if info is None or not (info.isreg() or info.issym()):  # a socket is of no use to anyone later
+            return 0
+        content = path.read_bytes() if info.isreg() else b""
+    except FileNotFoundError:
+        return 0
+    info.size = len(content)
+    info.type = tarfile.SYMTYPE if info.issym() else tarfile.REGTYPE
+    archive.addfile(info, io.BytesIO(content))
+    return 1
+
+
+def _unpack(source: Path, folder: Path) -> int:
+    """Unpacks what stays inside the folder; anything else in the file is an error."""
+    with tarfile.open(source, "r:gz") as archive:
+        members = archive.getmembers()
+        if _DATABASE not in {member.name for member in members}:
+            raise tarfile.TarError("it is not a backup of Hermes")
+        archive.extractall(folder, members, filter="data")
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(stat.S_IRWXU if path.is_dir() else stat.S_IMODE(path.stat().st_mode) & stat.S_IRWXU)
+    return len(members)
+
+
+def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
+    if not root.exists():
+        draft.rename(root)
+        return None
+    lock = FileLock(root / f"{_DATABASE}.lock")
+    try:
+        lock.own(timeout=0)  # nobody may go on writing to a home that is moved away
+        root.rename(aside)
+        draft.rename(root)
+    finally:
+        lock.close()
+    return aside

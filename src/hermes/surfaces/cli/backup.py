@@ -1,0 +1,27 @@
+"""`hermes backup`: one file with everything that is yours."""
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+from hermes.settings.load import find_home
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: hermes-DATE.tar.gz in this folder)")
+    parser.add_argument("--without-secrets", action="store_true", help="leave out .env, with your keys")
+
+
+def run(args: argparse.Namespace) -> int:
+    from hermes.app.backup import back_up
+    from hermes.surfaces.terminal.text import count, one_line
+
+    target = Path(args.file or f"hermes-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.tar.gz")
+    done = back_up(find_home(), target, secrets=not args.without_secrets)
+    name = one_line(str(done.file))
+    print(f"{name}: {count(done.files, 'file')}, {done.size / 1e6:.1f} MB. It comes back with: hermes restore {name}")
+    if done.left_out:
+        print(f"Left out, because they lead out of the home: {one_line(', '.join(done.left_out))}")
+    if not args.without_secrets:
+        print("Your keys are in it: keep it to yourself, or make one with --without-secrets.")
+    return 0

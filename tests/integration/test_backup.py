@@ -1,0 +1,149 @@
+"""One file with everything of a home, made while others write, and the way back."""
+
+import socket
+import stat
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from hermes.app.backup import back_up, restore
+from hermes.errors import HermesError
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
+from hermes.settings import Home
+from hermes.store import open_store
+from hermes.testing.installed import InstalledHermes
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "home").ensure()
+    home.ensure(home.memories, home.cache, home.root / "run")
+    (home.memories / "MEMORY.md").write_text("- likes tea\n")
+    (home.cache / "big").write_text("made anew")
+    home.config.write_text("model: {}\n")
+    home.env_file.write_text("OPENAI_API_KEY=sk-1\n")
+    home.env_file.chmod(0o600)
+    with open_store(home.state) as store:
+        store.log.create("s", SessionCreated())
+        store.log.append("s", UserMessage(text="remember the fjord"))
+    return home
+
+
+def names(file: Path) -> set[str]:
+    with tarfile.open(file) as archive:
+        return set(archive.getnames())
+
+
+def said(home: Home) -> list[str]:
+    with open_store(home.state) as store:
+        return [message.text for message in store.log.messages("s")]
+
+
+def test_everything_worth_keeping_is_in_it_and_for_nobody_else(home: Home, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.root / "live.sock"))
+        done = back_up(home, tmp_path / "all.tar.gz")
+    assert names(done.file) == {"state.db", "config.yaml", ".env", "memories/MEMORY.md"}
+    assert stat.S_IMODE(done.file.stat().st_mode) == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "all.tar.gz"}
+    assert ".env" not in names(back_up(home, tmp_path / "shared.tar.gz", secrets=False).file)
+
+
+def test_it_is_consistent_while_a_session_is_written(home: Home, tmp_path: Path) -> None:
+    enough, stop = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with open_store(home.state) as store:
+            for number in range(100_000):
+                store.log.append("s", UserMessage(text=str(number)))
+                if number == 20:
+                    enough.set()
+                if stop.is_set():
+                    return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert enough.wait(30)
+        done = back_up(home, tmp_path / "all.tar.gz")
+    finally:
+        stop.set()
+        writer.join()
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    texts = said(other)
+    assert texts[0] == "remember the fjord"
+    assert texts[1:] == [str(number) for number in range(len(texts) - 1)]
+    assert len(texts) > 20
+    with open_store(other.state) as store:
+        assert store.recovery is None
+        assert not store.check().problems
+
+
+def test_a_restore_keeps_what_was_there_beside_it(home: Home, tmp_path: Path) -> None:
+    done = back_up(home, tmp_path / "all.tar.gz")
+    (home.memories / "MEMORY.md").write_text("- likes coffee\n")
+    back = restore(home, done.file, stamp="now")
+    assert back.aside is not None
+    assert (home.memories / "MEMORY.md").read_text() == "- likes tea\n"
+    assert (back.aside / "memories" / "MEMORY.md").read_text() == "- likes coffee\n"
+    assert stat.S_IMODE(home.env_file.stat().st_mode) == 0o600
+    assert said(home) == ["remember the fjord"]
+
+
+def test_a_home_in_use_is_not_replaced(home: Home, tmp_path: Path) -> None:
+    done = back_up(home, tmp_path / "all.tar.gz")
+    with open_store(home.state), pytest.raises(HermesError, match="is using"):
+        restore(home, done.file, stamp="now")
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "all.tar.gz"}
+
+
+def test_links_out_of_the_home_are_named_and_inner_ones_kept(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (home.root / "skills").symlink_to(tmp_path / "dotfiles")
+    (home.root / "notes").symlink_to("memories/MEMORY.md")
+    done = back_up(home, tmp_path / "all.tar.gz")
+    assert done.left_out == ("skills",)
+    restore(Home(tmp_path / "other"), done.file, stamp="now")
+    assert (tmp_path / "other" / "notes").read_text() == "- likes tea\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"\x1f\x8b cut off"])
+def test_what_is_no_backup_changes_nothing(home: Home, tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "bad.tar.gz"
+    source.write_bytes(content)
+    with pytest.raises(HermesError, match="can't be brought back"):
+        restore(home, source, stamp="now")
+    assert said(home) == ["remember the fjord"]
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "bad.tar.gz"}
+
+
+def test_an_archive_that_leads_out_is_refused(home: Home, tmp_path: Path) -> None:
+    source = tmp_path / "bad.tar.gz"
+    with tarfile.open(source, "w:gz") as archive:
+        archive.add(home.config, "state.db")
+        archive.add(home.config, "../outside")
+    with pytest.raises(HermesError, match="outside"):
+        restore(home, source, stamp="now")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "all.tar.gz").write_text("mine")
+    with pytest.raises(HermesError, match="exists already"):
+        back_up(home, tmp_path / "all.tar.gz")
+    assert (tmp_path / "all.tar.gz").read_text() == "mine"
+
+
+async def test_as_a_user_runs_it(home: Home, tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    made = await hermes.run("backup", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(home.root))
+    assert (made.code, made.err) == (0, "")
+    assert "Your keys are in it" in made.out
+    back = await hermes.run("restore", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(tmp_path / "new"))
+    assert (back.code, back.err) == (0, "")
+    shown = await hermes.run("sessions", "search", "fjord", HERMES_HOME=str(tmp_path / "new"))
+    assert "remember the fjord" in shown.out
