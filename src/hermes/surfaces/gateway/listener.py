@@ -4,11 +4,11 @@ It is opened with the first path. Plain HTTP: put a reverse proxy with TLS befor
 """
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from hermes.errors import HermesError
+from hermes.surfaces.web.listening import listen
 
 Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any]
 
@@ -53,7 +53,8 @@ class Listener:
             raise HermesError(
                 "Listening needs a part that is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
             ) from error
-        place = _bind(self._host, self._port)
+        hint = "Choose another: hermes config set gateway.port 8711"
+        place = listen(self._host, self._port, who="The gateway", hint=hint)
         config = uvicorn.Config(
             self._serve,
             interface="asgi3",
@@ -101,19 +102,3 @@ async def read_body(receive: Any, most: int) -> bytes | None:
             return None
         if not message.get("more_body"):
             return body
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    place = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        place.bind((host, port))
-        place.listen(512)
-    except OSError as error:
-        place.close()
-        raise HermesError(
-            f"The gateway can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
-            hint="Choose another: hermes config set gateway.port 8711",
-        ) from error
-    place.set_inheritable(False)
-    return place

@@ -2,23 +2,22 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable, Iterator
 
 import uvicorn
 
 from hermes.app import App
-from hermes.errors import HermesError, SettingsError
+from hermes.errors import SettingsError
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api import Api
 from hermes.surfaces.gateway.api_server.door import Door
 from hermes.surfaces.gateway.api_server.keys import SECRET, ApiKeys
 from hermes.surfaces.gateway.port import House, Inlet, Part, override
 from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listening import listen
 from hermes.surfaces.web.throttle import Throttle
 
 _PATIENCE = 5  # seconds for connections to end
-_BACKLOG = 512
 
 
 class ApiServer:
@@ -33,7 +32,8 @@ class ApiServer:
         settings = self._app.settings.api
         require_safe(self._app)
         require_key(self._app, self._secrets)
-        listener = _listen(settings.host, settings.port)
+        hint = "Choose another port: hermes config set api.port 8712"
+        listener = listen(settings.host, settings.port, who="The API server", hint=hint)
         api = Api(self._app, self._secrets)
         try:
             scheme, port = "https" if settings.tls_cert else "http", listener.getsockname()[1]
@@ -126,19 +126,3 @@ class _Server(uvicorn.Server):
 def _url(scheme: str, host: str, port: int) -> str:
     name = "127.0.0.1" if is_wildcard(host) else host
     return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}/v1"
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host.strip("[]"), port))
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise HermesError(
-            f"The API server can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
-            hint="Choose another port: hermes config set api.port 8712",
-        ) from error
-    listener.set_inheritable(False)
-    return listener
