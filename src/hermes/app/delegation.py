@@ -11,10 +11,11 @@ from msgspec import Meta
 
 from hermes.app.app import App
 from hermes.app.service import SessionService
+from hermes.core.calls import FENCE
 from hermes.core.ports import ToolContext
 from hermes.errors import SessionNotFound, ToolFailed
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage
+from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.schema.tools import ToolResult
 from hermes.store.sessions import SessionInfo
 from hermes.tools.tool import tool
@@ -116,22 +117,26 @@ class Delegation:
 
     def _read_result(self, child: str) -> ToolResult:
         """What the child has come to: its answer, or how far it got."""
-        said, ended = "", None
+        said, ended, source = "", None, ""
         for row in self._app.store.log.every_event(child):
             if isinstance(row.event, AssistantMessage) and row.event.text:
                 said = row.event.text
+            if isinstance(row.event, ToolFinished) and row.event.text.startswith(FENCE):
+                source = f"child {child}, which read words of others"
             if isinstance(row.event, TurnStarted | TurnEnded):
                 ended = row.event if isinstance(row.event, TurnEnded) else None
         if len(said) > _LONGEST_ANSWER:
             said = f"{said[:_LONGEST_ANSWER]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
-            return ToolResult(text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}")
+            return ToolResult(text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}", source=source)
         if ended is None:  # the process ended before the child had begun, or in its middle
-            return ToolResult(text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}", ok=False)
+            return ToolResult(
+                text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}", ok=False, source=source
+            )
         if ended.reason == "done":
-            return ToolResult(text=f"{said}\n[child {child}: done]")
+            return ToolResult(text=f"{said}\n[child {child}: done]", source=source)
         state = " ".join(part for part in (ended.reason, ended.detail) if part)
-        return ToolResult(text=f"{said or '(no answer)'}\n[child {child}: {state}]", ok=False)
+        return ToolResult(text=f"{said or '(no answer)'}\n[child {child}: {state}]", ok=False, source=source)
 
     def _list(self, session: str) -> str:
         lines = [

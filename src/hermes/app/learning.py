@@ -7,11 +7,10 @@ of it in its cache. It runs beside the user's turns, writes one event when it is
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.journal import read_history
 from hermes.app.learning_review import Circle, Reviewing, Staged
 from hermes.app.learning_tools import Conversation, LearningTools, changed
 from hermes.core.history import History
@@ -24,7 +23,7 @@ from hermes.learning.proposals import Proposal
 from hermes.learning.review import ALLOWED, Outcome, Stage, Tally, lease, settle
 from hermes.learning.taint import Taint
 from hermes.schema.event import Event
-from hermes.schema.events import TurnEnded
+from hermes.schema.events import AuxiliaryCalled, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -152,24 +151,40 @@ class Learner:
         if not history.messages or not names >= ALLOWED or self._circle is None:
             return None
         stage = Stage(self.learning)
-        reviewing = Reviewing(self._circle, LearningTools(self.learning, Staged(stage), self._app.clock).all())
+        tools = LearningTools(self.learning, Staged(stage), self._app.clock, counted=False)
+        reviewing = Reviewing(self._circle, tools.all())
         called, ended = await reviewing.run(session, history, self._settings.budget)
-        if ended.reason not in ("done", "budget"):
-            reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
-        else:
-            outcome = await asyncio.to_thread(self._settle, session, history, stage.changes)
-            reviewed = LearningReviewed(
-                summary=outcome.summary,
-                proposals=outcome.proposals,
-                changes=outcome.changes,
-                upto=upto,
-                failure=ended.detail if ended.reason == "budget" else "",
-            )
-        await asyncio.to_thread(self._app.record, session, called, reviewed)
+        landing = asyncio.ensure_future(asyncio.to_thread(self._land, session, called, ended, stage.changes, upto))
+        try:
+            return await asyncio.shield(landing)
+        except asyncio.CancelledError:  # what has begun to land does so whole, with its event
+            await landing
+            raise
+
+    def _land(
+        self, session: str, called: AuxiliaryCalled, ended: TurnEnded, changes: list[Change], upto: int
+    ) -> LearningReviewed:
+        """Ends a review with its one event, whatever it came to: what it cost is spent, and it is not due again."""
+        reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
+        if ended.reason in ("done", "budget"):
+            try:
+                outcome = self._settle(session, changes)
+            except HermesError as error:
+                reviewed = LearningReviewed(upto=upto, failure=error.message)
+            else:
+                failures = [*([ended.detail] if ended.reason == "budget" else []), *outcome.lost]
+                reviewed = LearningReviewed(
+                    summary=outcome.summary,
+                    proposals=outcome.proposals,
+                    changes=outcome.changes,
+                    upto=upto,
+                    failure=" ".join(failures),
+                )
+        self._app.record(session, called, reviewed)
         return reviewed
 
-    def _settle(self, session: str, history: History, changes: list[Change]) -> Outcome:
-        doubt = self._taint.of(history.messages, whole=True) if changes else ""
+    def _settle(self, session: str, changes: list[Change]) -> Outcome:
+        doubt = self._taint.of(self._events(session), whole=True) if changes else ""
         auto = self._settings.mode == "auto"
         outcome = settle(self.learning, changes, Provenance("review", session), auto=auto, doubt=doubt)
         old: list[Change] = [*unused(self.learning, self._app.clock.now(), self._settings.retire_after)]
@@ -178,6 +193,7 @@ class Learner:
             (*outcome.proposals, *retired.proposals),
             (*outcome.changes, *retired.changes),
             (*outcome.titles, *retired.titles),
+            (*outcome.lost, *retired.lost),
         )
 
     def _history(self, session: str) -> tuple[History, int]:
@@ -195,7 +211,10 @@ class Learner:
         return history, upto
 
     def _doubt(self, session: str) -> str:
-        return self._taint.of(read_history(self._app.store, session).messages)
+        return self._taint.of(self._events(session))
+
+    def _events(self, session: str) -> Iterator[Event | None]:
+        return (row.event for row in self._app.store.log.every_event(session))
 
     def _record(self, session: str, event: Event) -> None:
         self._app.record(session, event)

@@ -49,10 +49,11 @@ class Landing(Protocol):
 class LearningTools:
     """The four tools over one home."""
 
-    def __init__(self, learning: Learning, landing: Landing, clock: Clock) -> None:
+    def __init__(self, learning: Learning, landing: Landing, clock: Clock, *, counted: bool = True) -> None:
         self._learning = learning
         self._landing = landing
         self._clock = clock
+        self._counted = counted  # whether reading a skill is a use of it
 
     def all(self) -> tuple[Tool, ...]:
         """The tools, in the order the model sees them; one more where a memory service is named."""
@@ -92,7 +93,8 @@ class LearningTools:
             text = self._learning.skills.view(name, file)
         except LearningError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
-        self._learning.skills.records.used(name, "view", self._clock.now())
+        if self._counted:
+            self._learning.skills.records.used(name, "view", self._clock.now())
         return ToolResult(text=text)
 
     @tool("skill_manage", effect="read")

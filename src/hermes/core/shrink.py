@@ -1,6 +1,8 @@
 """Pictures that are too large for a provider are made smaller. The part that decodes them is optional (Pillow)."""
 
 import io
+import struct
+import warnings
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -42,20 +44,33 @@ def shrunk(data: bytes, limits: Limits) -> bytes:
     if size is None:
         raise NotShrunk("the picture is damaged: its size in pixels can't be read.")
     what = f"the picture is too large ({len(data):,} bytes, {size.width} x {size.height} pixels)"
-    if size.width * size.height > _MOST_PIXELS:
-        raise NotShrunk(f"{what} to be made smaller here.", hint="Make a smaller copy of it first.")
+    _require_few(size.width * size.height, what)
     try:
         from PIL import Image as pillow  # noqa: N813
-        from PIL import ImageOps
     except ImportError as error:
         raise NotShrunk(f"{what}.", hint=f"Make a smaller copy of it, or let Hermes do so: {_EXTRA}") from error
     try:
-        with pillow.open(io.BytesIO(data)) as picture:
+        with warnings.catch_warnings(action="ignore"), pillow.open(io.BytesIO(data)) as picture:
+            _require_few(picture.width * picture.height, what)  # the frames of a GIF may be larger than it says
             picture.draft("RGB", (limits.side, limits.side))  # a JPEG is decoded at a fraction of its size
-            upright = ImageOps.exif_transpose(picture)
-            return _fitted(upright, limits, as_png=media_type(data[:16]) == "image/png")
+            return _fitted(_upright(picture), limits, as_png=media_type(data[:16]) == "image/png")
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
         raise NotShrunk(f"{what}, and can't be read to make it smaller: {error}") from error
+
+
+def _require_few(pixels: int, what: str) -> None:
+    if pixels > _MOST_PIXELS:
+        raise NotShrunk(f"{what} to be made smaller here.", hint="Make a smaller copy of it first.")
+
+
+def _upright(picture: "Image") -> "Image":
+    """Turned as its notes say; as it is when those are damaged."""
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(picture)
+    except (struct.error, TypeError):
+        return picture
 
 
 def _fitted(picture: "Image", limits: Limits, *, as_png: bool) -> bytes:

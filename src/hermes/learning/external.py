@@ -4,7 +4,8 @@ The service speaks the REST API of mem0's open server, which others offer too: n
 searched and deleted as JSON. It may fail at any time; the files are what counts.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -16,7 +17,7 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import Learning as LearningSettings
 
 KEY = "MEMORY_API_KEY"
-_PATIENCE = 5.0  # seconds for one request
+_PATIENCE = 5.0  # seconds for a request, and for its answer to arrive
 _MOST_BYTES = 1_000_000
 _LONGEST = 2_000  # characters of one note
 _LOOKED_AT = 20  # notes among which the one is that goes
@@ -55,7 +56,7 @@ def carry_over(provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Pr
     for edit in edits:
         if edit.action != "add":
             found = [note for note in provider.search(edit.old, _LOOKED_AT) if edit.old in note.text]
-            if len(found) == 1:
+            if len(found) == 1 and found[0].id.strip("./"):  # without a name, all of them would be meant
                 provider.remove(found[0].id)
         if edit.action != "remove":
             provider.add(edit.text, origin)
@@ -64,7 +65,8 @@ def carry_over(provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Pr
 class HttpMemory:
     """The adapter. One short-lived connection per request: a session needs few."""
 
-    def __init__(self, url: str, user: str, key: str = "") -> None:
+    def __init__(self, url: str, user: str, key: str = "", patience: float = _PATIENCE) -> None:
+        self._patience = patience
         self._url = url.rstrip("/")
         self._user = user
         self._key = key
@@ -95,12 +97,14 @@ class HttpMemory:
         keys = {"authorization": f"Bearer {self._key}", "x-api-key": self._key} if self._key else {}
         data = b"" if body is None else msgspec.json.encode(body)
         headers = {**keys, "content-type": "application/json", "accept": "application/json"}
+        headers["accept-encoding"] = "identity"  # what is small on the way could be large here
+        until = time.monotonic() + self._patience
         try:
             with (
-                httpx2.Client(timeout=_PATIENCE, trust_env=False, follow_redirects=False) as client,
+                httpx2.Client(timeout=self._patience, trust_env=False, follow_redirects=False) as client,
                 client.stream(method, self._url + path, content=data, headers=headers) as response,
             ):
-                return _answer(response.status_code, response.iter_bytes())
+                return _answer(response.status_code, _in_time(response.iter_raw(), until))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise LearningError(f"The external memory did not answer ({error or type(error).__name__}).") from error
 
@@ -121,6 +125,14 @@ def external_memory(home: Home, settings: LearningSettings, environment: Mapping
     return HttpMemory(settings.memory_url, settings.memory_user, load_secrets(environment, home=home).get(KEY) or "")
 
 
+def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
+    """The pieces of an answer, as long as there is time: one that drips would never end."""
+    for piece in pieces:
+        yield piece
+        if time.monotonic() > until:
+            raise LearningError("The external memory took too long to answer.")
+
+
 def _answer(status: int, pieces: Iterable[bytes]) -> Any:
     data = b""
     for piece in pieces:
@@ -131,7 +143,7 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
         raise LearningError(f"The external memory refused ({status}).", hint=f"Its key is the secret {KEY}.")
     try:
         return msgspec.json.decode(data) if data.strip() else {}
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise LearningError("The external memory answered with something that is not JSON.") from error
 
 

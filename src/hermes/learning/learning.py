@@ -115,9 +115,11 @@ class Learning:
     def revert(self, change: str, under: str, *, whole: bool = False) -> Reverted:
         """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
         undo = self.history.restore if whole else self.history.revert
-        reverted = undo(change, under, Provenance("user"))
-        for name in {Path(path).parts[1] for path in reverted.files if path.startswith("skills/")}:
-            if not name.startswith("."):
+        with self.memory.locked(), self.skills.locked():  # nobody writes between its reading and its writing
+            untouched = self.skills.untouched()
+            reverted = undo(change, under, Provenance("user"))
+            touched = {part for path in reverted.files if path.startswith("skills/") for part in Path(path).parts}
+            for name in touched & untouched:
                 self.skills.rewritten(name)
         return reverted
 

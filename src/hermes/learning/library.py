@@ -116,7 +116,14 @@ class Library:
             return False
         if skill.origin != "agent" or skill.pinned:
             return True
-        return tree_hash(read_files(skill.folder)) != self.records.get(name).hash
+        return not self.is_as_written(name)
+
+    def is_as_written(self, name: str) -> bool:
+        """Whether the files of a skill are what Hermes last wrote; what can't be read is somebody else's doing."""
+        try:
+            return tree_hash(self._current(name)) == self.records.get(name).hash
+        except LearningError:
+            return False
 
     def text_of(self, name: str, path: str) -> str | None:
         """A file of a skill as it is now; None when there is none."""
@@ -131,10 +138,10 @@ class Library:
 
     def apply(self, change: SkillChange, origin: Provenance, title: str = "") -> Applied:
         """Makes the change, whole."""
-        with self._locked():
+        with self.locked():
+            self._history.settle()
             before, after = self._plan(change)
             diff = self._diff(change, before, after)
-            self._history.settle()
             if change.retire:
                 shelf.archive(self._folder, change.name)
             else:
@@ -144,7 +151,7 @@ class Library:
 
     def install(self, name: str, files: Mapping[str, bytes], source: str) -> Applied:
         """Puts the files of a skill from elsewhere in place of what is there by that name."""
-        with self._locked():
+        with self.locked():
             self._history.settle()
             before = self._current(name)
             self._write(require_name(name), before, files)
@@ -159,7 +166,7 @@ class Library:
 
     def restore(self, name: str) -> Skill:
         """Brings a retired skill back, and gives it as long to be used as a new one."""
-        with self._locked():
+        with self.locked():
             self._history.settle()
             skill = shelf.restore(self._folder, name)
             self.records.change(skill, lambda record: msgspec.structs.replace(record, created=self._clock.now()))
@@ -177,12 +184,16 @@ class Library:
         self.records.change(name, change)
         return self.find(name)
 
+    def untouched(self) -> frozenset[str]:
+        """Skills that Hermes wrote and nobody else has changed."""
+        records = self.records.all()
+        own = (name for name, record in records.items() if record.origin == "agent")
+        return frozenset(filter(self.is_as_written, own))
+
     def rewritten(self, name: str) -> None:
-        """The user has put a skill of the agent back to an earlier state: that state is the agent's again."""
-        files = self._current(name)
-        if self.records.get(name).origin == "agent":
-            digest = tree_hash(files)
-            self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
+        """The user has put such a skill back to an earlier state: that state is Hermes' again."""
+        digest = tree_hash(self._current(name))
+        self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
 
     def _plan(self, change: SkillChange) -> tuple[dict[str, bytes], dict[str, bytes]]:
         """The files of the skill before and after. What changed since the change was thought up is merged."""
@@ -256,7 +267,8 @@ class Library:
             self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
+        """The folder, for this caller alone."""
         make_private(self._folder)
         try:
             with atomic.locked(self._folder / "skills"):

@@ -83,11 +83,11 @@ class Memory:
 
     def apply(self, change: MemoryChange, origin: Provenance, title: str = "") -> Applied:
         """Makes the change: all of its edits, or none."""
-        with self._locked():
+        with self.locked():
             self._finish()
+            self._history.settle()  # edits by hand first, so that each change stands alone
             before, after = self._plan(change)
             diff = self._diff(before, after)
-            self._history.settle()  # edits by hand first, so that each change stands alone
             self._write({name: text for name, text in after.items() if text != before[name]})
             kept = self._history.keep(title or change.title, origin) if diff else ""
         self._tell(change, origin)
@@ -187,7 +187,7 @@ class Memory:
             if scan(note.text):
                 notes, out = notes.removed(note), out + 1
         text = notes.text.strip()
-        if not out and scan(text):  # only together, or in what is not a note
+        if scan(text):  # only together, or in what is not a note
             return f"[{FILES[name]} is kept out: it looks like injected instructions. See: hermes memory show]"
         limit = self._limits.of(name)
         said = [f"[{out} notes are kept out: they look like injected instructions. See: hermes memory show]"] * bool(
@@ -226,7 +226,7 @@ class Memory:
             log.warning("%s A change of the memory is in the files alone.", error)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
         make_private(self._folder)
         try:

@@ -5,6 +5,7 @@ Names that lead elsewhere, links, devices and archives that unpack to more than 
 
 import io
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,9 @@ from hermes.learning.skill import MAIN, parse, read_files, safe_path
 
 MOST_BYTES = 20_000_000
 MOST_FILES = 500
+MOST_UNPACKED = 2 * MOST_BYTES  # with the headers around the files
+MOST_ENTRIES = 5_000
+MOST_FETCHED = 200_000_000
 _PROTOCOLS = "https:ssh:git:file"
 _SLOW = 120.0
 _REFUSED = "Nothing was installed."
@@ -56,7 +60,7 @@ def open_parcel(source: str, *, git: str = "", environment: Mapping[str, str] | 
     if "://" in source or source.startswith("git@"):
         address, _, below = source.partition("#")
         files = _clone(address, git, environment or {})
-        return Parcel(_below(files, below), source)
+        return Parcel(_below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source))  # a token is nobody's business
     raise LearningError(f"There is no folder, file or address {source!r}.", hint=_REFUSED)
 
 
@@ -71,18 +75,18 @@ def read_archive(path: Path) -> dict[str, bytes]:
 def unpacked(data: bytes) -> dict[str, bytes]:
     """Unpacks in memory, counting what really comes out, not what the archive says."""
     files: dict[str, bytes] = {}
-    size = 0
+    size = number = 0
     try:
         for name, content in _zip(data) if data[:2] == b"PK" else _tar(data):
             plain = _plain(name)
+            size, number = size + len(content), number + 1  # also of what is left out
+            if size > MOST_BYTES or number > MOST_ENTRIES or len(files) > MOST_FILES:
+                raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
             if not plain:
                 continue
             if plain in files or plain.casefold() in {known.casefold() for known in files}:
                 raise LearningError(f"The archive holds {name!r} twice.", hint=_REFUSED)
             files[plain] = content
-            size += len(content)
-            if size > MOST_BYTES or len(files) > MOST_FILES:
-                raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise LearningError(f"The archive can't be read ({error}).", hint=_REFUSED) from error
     return files
@@ -114,18 +118,33 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
     import zlib
 
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r|*") as archive:
+        with tarfile.open(fileobj=io.BytesIO(_uncompressed(data)), mode="r:") as archive:
             for entry in archive:
                 if entry.isdir():
                     continue
                 if not entry.isreg():
                     raise _special(entry.name)
-                if entry.size > MOST_BYTES:
-                    _bounded(b"\0" * (MOST_BYTES + 1))
                 file = archive.extractfile(entry)
                 yield entry.name, _bounded(file.read(MOST_BYTES + 1)) if file else b""
     except (tarfile.TarError, zlib.error, lzma.LZMAError) as error:
         raise LearningError(f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED) from error
+
+
+def _uncompressed(data: bytes) -> bytes:
+    """A tar file as it is inside: headers and folders, which nobody counts later, are bounded here with the rest."""
+    import bz2
+    import gzip
+    import lzma
+
+    kinds = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+    opener = next((opener for start, opener in kinds.items() if data.startswith(start)), None)
+    if opener is None:
+        return data
+    with opener(io.BytesIO(data)) as file:
+        plain = file.read(MOST_UNPACKED + 1)
+    if len(plain) > MOST_UNPACKED:
+        raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
+    return plain
 
 
 def _bounded(data: bytes) -> bytes:
@@ -185,6 +204,7 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
             "GIT_TEMPLATE_DIR": "",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
             "LC_ALL": "C",
         }
         _git(
@@ -192,14 +212,20 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
              "--single-branch", "--", address, f"{folder}/r"],
             around,
         )  # fmt: skip
-        data = _git([git, "--git-dir", f"{folder}/r", "archive", "--format=tar", "HEAD"], around)
-    return unpacked(_bounded(data))
+        tree = Path(folder, "tree.tar")
+        _git([git, "--git-dir", f"{folder}/r", "archive", "--format=tar", "-o", str(tree), "HEAD"], around)
+        if tree.stat().st_size > MOST_UNPACKED:
+            raise LearningError("The repository holds more than a skill may have.", hint=_REFUSED)
+        data = tree.read_bytes()
+    return unpacked(data)
 
 
 def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
+    """What git says. A file of it may have so many blocks and no more: a small pack can unfold to any size."""
+    limited = ["/bin/sh", "-c", f'ulimit -f {MOST_FETCHED // 512} && exec "$@"', "sh", *command]
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=_SLOW, check=False
+            limited, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=_SLOW, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise LearningError(f"git took longer than {_SLOW:.0f} seconds.", hint=_REFUSED) from error

@@ -1,6 +1,7 @@
 """Changes that wait for the user's word. Each is a file of its own, written whole: a list that survives everything."""
 
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -83,16 +84,18 @@ class Proposals:
         for proposal in decided[: max(0, len(decided) - _KEPT)]:
             (self._folder / f"{proposal.id}.json").unlink(missing_ok=True)
 
-    def _locked(self) -> AbstractContextManager[Path]:
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
         make_private(self._folder)
-        return atomic.locked(self._folder / "proposals")
+        try:
+            with atomic.locked(self._folder / "proposals"):
+                yield
+        except SettingsError as error:
+            raise LearningError(error.message, hint=error.hint) from error
 
     def _write(self, proposal: Proposal) -> None:
         text = msgspec.json.format(msgspec.json.encode(proposal), indent=1).decode()
-        try:
-            atomic.replace(self._folder / f"{proposal.id}.json", text)
-        except SettingsError as error:
-            raise LearningError(error.message, hint=error.hint) from error
+        atomic.replace(self._folder / f"{proposal.id}.json", text)
 
     def _read(self, path: Path) -> Proposal:
         try:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.change import Change, FileChange, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.change import Applied, Change, FileChange, LearningError, MemoryChange, Provenance, SkillChange
 from hermes.learning.folders import make_private
 from hermes.learning.learning import Learning
+from hermes.learning.proposals import Proposal
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -122,6 +123,8 @@ class Outcome(msgspec.Struct, frozen=True):
     proposals: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    """What could be neither made nor proposed, and why."""
 
     @property
     def summary(self) -> str:
@@ -139,21 +142,31 @@ def settle(learning: Learning, changes: list[Change], origin: Provenance, *, aut
     proposals: list[str] = []
     made: list[str] = []
     titles: list[str] = []
+    lost: list[str] = []
     for change in changes:
-        why = doubt or _reason(learning, change, auto=auto)
-        if not why:
-            try:
-                made.append(learning.apply(change, origin).hash)
-                titles.append(change.title)
-                continue
-            except LearningError as error:
-                why = error.message
-        with contextlib.suppress(LearningError):  # it does not fit any more: somebody changed the same meanwhile
-            proposal = learning.propose(change, origin, why)
-            if proposal.status == "pending":
-                proposals.append(proposal.id)
-                titles.append(change.title)
-    return Outcome(tuple(proposals), tuple(filter(None, made)), tuple(titles))
+        try:
+            landed = _land(learning, change, origin, doubt or _reason(learning, change, auto=auto))
+        except LearningError as error:  # somebody changed the same meanwhile, or no more can wait
+            lost.append(f"{change.title} was not kept: {error.message}")
+            continue
+        if isinstance(landed, Applied):
+            made.append(landed.hash)
+        elif landed.status == "pending":
+            proposals.append(landed.id)
+        else:
+            continue  # the user has said no to it before
+        titles.append(change.title)
+    return Outcome(tuple(proposals), tuple(filter(None, made)), tuple(titles), tuple(lost))
+
+
+def _land(learning: Learning, change: Change, origin: Provenance, why: str) -> Applied | Proposal:
+    """Makes a change that nothing speaks against; what does not work is put to the user."""
+    if not why:
+        try:
+            return learning.apply(change, origin)
+        except LearningError as error:
+            why = error.message
+    return learning.propose(change, origin, why)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def skill_folders(root: Path) -> Iterator[Path]:
 def own_folder(root: Path, name: str) -> Path:
     """The folder of the user's skill of that name; where it would be made when there is none."""
     direct = root / name
-    if direct.exists() or direct.is_symlink():
+    if (direct / MAIN).is_file() or direct.is_symlink():
         return direct
     return next((folder for folder in skill_folders(root) if folder.name == name), direct)
 

@@ -3,13 +3,15 @@
 A memory written after such words waits for the user: what a web page or a file says must not become what Hermes knows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
+from hermes.core.calls import FENCE
 from hermes.learning.scan import scan
-from hermes.schema.messages import Message, ToolFinished, UserMessage
+from hermes.schema.event import Event
+from hermes.schema.events import TurnStarted
+from hermes.schema.messages import ToolFinished
 
 _OWN = frozenset(("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user"))
-_FENCE = "<untrusted source="
 _LOOKED_AT = 40_000  # characters of one result
 _REMEMBERED = 4_096  # results
 
@@ -20,21 +22,24 @@ class Taint:
     def __init__(self) -> None:
         self._seen: dict[int, str] = {}
 
-    def of(self, messages: Sequence[Message], *, whole: bool = False) -> str:
+    def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
         """Why what is learned now should be looked at by the user; empty when nothing speaks against it.
 
+        The log of a session is asked, not what the model sees: a summary may hold the words of a result that is gone.
         Words from outside count in the turn they were read in, or with `whole` anywhere; what looks like an injected
         instruction counts anywhere.
         """
-        start = 0 if whole else _turn(messages)
-        for place, message in enumerate(messages):
-            if not isinstance(message, ToolFinished) or message.name in _OWN:
+        outside = injected = ""
+        for event in events:
+            if isinstance(event, TurnStarted) and not whole:
+                outside = ""
+            if not isinstance(event, ToolFinished) or event.name in _OWN:
                 continue
-            if place >= start and message.text.startswith(_FENCE):
-                return f"what {message.name} brought from outside was read before"
-            if why := self._scanned(message.text):
-                return f"a result of {message.name} looks like it carries injected instructions ({why})"
-        return ""
+            if event.text.startswith(FENCE):
+                outside = f"what {event.name} brought from outside was read before"
+            if not injected and (why := self._scanned(event.text)):
+                injected = f"a result of {event.name} looks like it carries injected instructions ({why})"
+        return outside or injected
 
     def _scanned(self, text: str) -> str:
         key = hash(text)
@@ -45,17 +50,9 @@ class Taint:
         return self._seen[key]
 
 
-def _turn(messages: Sequence[Message]) -> int:
-    """Where the user last said something."""
-    places = (
-        place for place, message in enumerate(messages) if isinstance(message, UserMessage) and message.origin == "user"
-    )
-    return max(places, default=0)
-
-
 def _inside(text: str) -> str:
     """Fenced text without its fence, which is ours."""
-    if not text.startswith(_FENCE):
+    if not text.startswith(FENCE):
         return text
     return text.partition("\n")[2].rpartition("\n</untrusted>")[0]
 

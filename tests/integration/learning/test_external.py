@@ -1,7 +1,9 @@
 """A memory elsewhere: told of changes, asked for what it knows, never trusted, and never missed when it is gone."""
 
+import contextlib
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -128,7 +130,9 @@ def test_a_new_session_knows_what_it_says_beyond_the_files(learning: Learning, s
     assert "send the keys" not in prompt
 
 
-@pytest.mark.parametrize(("status", "raw"), [(500, None), (302, b""), (200, b"<html>"), (200, b" " * 1_500_000)])
+@pytest.mark.parametrize(
+    ("status", "raw"), [(500, None), (302, b""), (200, b"<html>"), (200, b" " * 1_500_000), (200, b"[" * 200_000)]
+)
 def test_it_may_fail_and_the_files_are_what_counts(
     learning: Learning, service: Service, status: int, raw: bytes | None
 ) -> None:
@@ -173,3 +177,33 @@ def test_without_one_there_is_no_tool_for_it_and_nothing_in_the_prompt(tmp_path:
     learning = open_learning(Home(tmp_path).ensure(), LearningSettings(), os.environ)
     assert "memory_search" not in [tool.spec.name for tool in tools_of(learning).all()]
     assert "external" not in learning.prompt()
+
+
+def test_an_answer_that_only_drips_is_given_up(service: Service) -> None:
+    waiting = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = waiting.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 900000\r\n\r\n")
+            while not over.wait(0.02):
+                connection.sendall(b" ")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        with pytest.raises(LearningError, match="took too long"):
+            HttpMemory(f"http://127.0.0.1:{waiting.getsockname()[1]}", "anna b", patience=0.3).recent(5)
+    finally:
+        over.set()
+        thread.join()
+        waiting.close()
+
+
+def test_a_note_without_a_name_is_not_deleted(learning: Learning, service: Service) -> None:
+    learning.apply(change(MemoryEdit("add", "likes tea")), MODEL)
+    service.notes["n1"]["id"] = ""
+    service.notes[""] = {"id": "", "memory": "all the others"}
+    learning.apply(change(MemoryEdit("remove", old="tea")), MODEL)
+    assert "" in service.notes

@@ -64,6 +64,8 @@ def old_home(root: Path) -> Path:
         "model:\n  default: big-model\n  provider: openrouter\nagent:\n  max_turns: 60\n"
         "compression:\n  threshold: 0.5\ndisplay:\n  skin: dark\n"
         "mcp_servers:\n  files:\n    command: npx\n    args: [-y, files]\n    env:\n      FILES_TOKEN: abc123\n"
+        "  far:\n    url: https://far.example/mcp\n    headers:\n"
+        "      Authorization: Bearer abc-456\n      Accept: text/plain\n"
     )
     (home / ".env").write_text("OPENROUTER_API_KEY=sk-or-0000\nTERM_STYLE=dark\n")
     (home / "cron").mkdir()
@@ -120,7 +122,7 @@ def test_a_home_of_the_well_known_agent_comes_over(app: App, tmp_path: Path) -> 
     source = old_home(tmp_path)
     before = fingerprint(source)
     made, done = run(app, source)
-    assert (made.kind, done.sessions, done.notes, done.skills, done.secrets) == ("hermes", 1, 3, 1, 2)
+    assert (made.kind, done.sessions, done.notes, done.skills, done.secrets) == ("hermes", 1, 3, 1, 3)
     assert done.problems == []
     assert fingerprint(source) == before
     learning = open_learning(app.home, LearningSettings(), os.environ)
@@ -327,3 +329,22 @@ def test_what_can_not_be_imported_is_said(app: App, tmp_path: Path) -> None:
     app.home.ensure().config.write_text("")
     with pytest.raises(HermesError, match="home in use"):
         importer(app).plan(app.home.root)
+
+
+def test_a_token_in_the_headers_of_a_service_becomes_a_secret(app: App, tmp_path: Path) -> None:
+    made = importer(app).plan(old_home(tmp_path), ("settings", "secrets"))
+    assert made.settings["mcp_servers.far.headers"] == {
+        "Authorization": "${FAR_AUTHORIZATION_KEY}",
+        "Accept": "text/plain",
+    }
+    assert made.secrets["FAR_AUTHORIZATION_KEY"] == "Bearer abc-456"
+
+
+def test_a_line_that_is_nested_without_end_is_passed_over(app: App, tmp_path: Path) -> None:
+    entry = {"type": "user", "sessionId": "s-1", "message": {"role": "user", "content": "hello"}}
+    file = tmp_path / "projects" / "s-1.jsonl"
+    file.parent.mkdir()
+    file.write_text(json.dumps(entry) + "\n" + "[" * 100_000 + "\n")
+    made = importer(app).plan(file.parent)
+    assert made.new_sessions == 1
+    assert made.left[0].what.startswith("1 lines")

@@ -1,5 +1,6 @@
 """Skills from elsewhere: looked at, compared, pinned; never run, never let out of their folder."""
 
+import gzip
 import io
 import os
 import subprocess
@@ -181,3 +182,31 @@ def test_a_git_address_is_fetched_without_running_anything(
 def test_an_address_that_is_a_trick_or_leads_nowhere_is_said(address: str, tmp_path: Path) -> None:
     with pytest.raises(LearningError):
         open_parcel(address if "://" in address else f"{address}://", git=find_git(os.environ), environment=os.environ)
+
+
+def test_folders_and_hidden_files_count_too() -> None:
+    folder = tarfile.TarInfo("d")
+    folder.type = tarfile.DIRTYPE
+    bomb = folder.tobuf() * 90_000
+    with pytest.raises(LearningError, match="more than a skill may have"):
+        unpacked(gzip.compress(bomb, 1))
+    hidden = zipped(*((f".h{n}", b"\0" * 9_000_000) for n in range(3)))
+    with pytest.raises(LearningError, match="more than a skill may have"):
+        unpacked(hidden)
+    with pytest.raises(LearningError, match="more than a skill may have"):
+        unpacked(zipped(*((f".h{n}", b"") for n in range(6_000))))
+
+
+def test_a_repository_that_unfolds_to_too_much_is_refused(tmp_path: Path) -> None:
+    source = repository(tmp_path / "repo")
+    (source / "zeros").write_bytes(b"\0" * 45_000_000)
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "big"]):
+        subprocess.run(["git", *command], cwd=source, check=True)
+    with pytest.raises(LearningError, match="more than a skill may have"):
+        open_parcel(f"file://{source}", git=find_git(os.environ), environment=os.environ)
+
+
+def test_a_token_in_an_address_is_not_kept(tmp_path: Path) -> None:
+    source = repository(tmp_path / "repo")
+    parcel = open_parcel(f"file://me:token-123@{source}", git=find_git(os.environ), environment=os.environ)
+    assert parcel.source == f"file://{source}"

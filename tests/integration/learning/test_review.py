@@ -328,3 +328,39 @@ async def test_unused_skills_of_its_own_are_archived_never_deleted(tmp_path: Pat
         assert "brew" not in place.learning.skills.index()
         assert (place.learning.home.skills / ".archive" / "brew" / "SKILL.md").is_file()
         assert place.reviews()[-1].summary == "Learned: skill brew: retire. 1 kept."
+
+
+async def test_what_can_be_neither_made_nor_proposed_is_said_and_not_tried_again(tmp_path: Path) -> None:
+    model = ScriptedModel(remember("likes tea"), "done")
+    async with world(tmp_path, model, LearningSettings(turns=1)) as place:
+        folder = place.app.home.root / "learning" / "proposals"
+        folder.mkdir(parents=True)
+        (folder / "p1.json").write_text("not JSON")
+        place.say("one")
+        await reviewed(place)
+        (review,) = place.reviews()
+        assert "memory: add memory was not kept" in review.failure
+        assert "p1.json" in review.failure
+
+
+async def test_records_that_can_not_be_read_end_a_review_that_was_paid_for(tmp_path: Path) -> None:
+    async with world(tmp_path, ScriptedModel("done"), LearningSettings(turns=1)) as place:
+        folder = place.app.home.root / "learning"
+        folder.mkdir(parents=True)
+        place.say("one")
+        (folder / "skills.json").write_text("not JSON")
+        await reviewed(place)
+        (review,) = place.reviews()
+        assert "skills.json" in review.failure
+
+
+async def test_that_a_review_reads_a_skill_is_no_use_of_it(tmp_path: Path) -> None:
+    model = ScriptedModel(call("skill_view", {"name": "brew"}), "done")
+    async with world(tmp_path, model, LearningSettings(turns=1)) as place:
+        skill = place.app.home.skills / "brew" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\nname: brew\ndescription: Brews tea.\n---\nBoil water.\n")
+        place.say("one")
+        await reviewed(place)
+        assert "Boil water" in model.requests[1].messages[-1].text
+        assert place.learning.skills.records.uses() == {}

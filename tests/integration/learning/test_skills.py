@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.learning.change import FileChange, LearningError, MemoryChange, MemoryEdit, Provenance, SkillChange
+from hermes.learning.curator import unused
 from hermes.learning.learning import Learning
 from hermes.testing.clock import FakeClock
 
@@ -237,3 +238,32 @@ def test_what_a_killed_writer_left_is_not_in_the_way(learning: Learning) -> None
     assert sorted(path.name for path in (learning.home.skills / "brew").iterdir()) == ["SKILL.md"]
     assert learning.history.log("skills")[0].title == "skill brew: new"
     assert not stage.exists()
+
+
+def test_taking_a_change_back_does_not_make_the_users_own_words_the_agents(learning: Learning) -> None:
+    first, second = text_of("deploy", "1. make deploy"), text_of("deploy", "1. just hope")
+    learning.apply(new("deploy", "1. make deploy"), MODEL)
+    bad = learning.apply(SkillChange("deploy", (FileChange("SKILL.md", first, second),)), MODEL)
+    path = learning.home.skills / "deploy" / "SKILL.md"
+    path.write_text(second + "\n\n\n\nNever on Fridays.\n")
+    learning.revert(bad.hash, "skills")
+    assert "make deploy" in path.read_text()
+    assert "Never on Fridays" in path.read_text()
+    assert learning.skills.is_users("deploy")
+
+
+def test_a_skill_that_can_not_be_read_counts_as_the_users(learning: Learning, tmp_path: Path) -> None:
+    learning.apply(new("deploy", "1. make deploy"), MODEL)
+    (learning.home.skills / "deploy" / "notes.md").symlink_to(tmp_path)
+    assert learning.skills.is_users("deploy")
+    assert unused(learning, 1e12, 90) == []
+
+
+def test_a_subject_called_like_a_skill_in_it_is_not_retired_with_it(learning: Learning) -> None:
+    subject = learning.home.skills / "git"
+    for name in ("git", "other"):
+        (subject / name).mkdir(parents=True)
+        (subject / name / "SKILL.md").write_text(text_of(name, "1. Do it."))
+    learning.apply(SkillChange("git", retire=True), Provenance("user"))
+    assert (subject / "other" / "SKILL.md").exists()
+    assert not (subject / "git").exists()

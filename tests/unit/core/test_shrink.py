@@ -69,3 +69,21 @@ def test_without_the_part_that_decodes_it_says_what_to_do(monkeypatch: pytest.Mo
     with pytest.raises(NotShrunk) as caught:
         shrunk(data, Limits(1_000, 8_000))
     assert "hermes-agent[images]" in caught.value.hint
+
+
+def test_the_frames_of_a_gif_are_looked_at_and_not_only_what_it_says_of_itself() -> None:
+    frame = b",\0\0\0\0" + struct.pack("<HH", 12_000, 12_000) + b"\0\2\2D\1\0;"
+    bomb = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff" + frame
+    with pytest.raises(NotShrunk, match="to be made smaller here"):
+        shrunk(bomb, Limits(10, 8_000))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_notes_in_a_picture_do_not_keep_it_from_being_made_smaller() -> None:
+    exif = pillow.Exif()
+    exif[0x010E], exif[0x0112] = "hello", 6
+    place = io.BytesIO()
+    pillow.new("RGB", (400, 200)).save(place, "JPEG", exif=exif)
+    data = bytearray(place.getvalue())
+    data[data.index(b"Exif\0\0") + 17] = 0
+    assert pixel_size(shrunk(bytes(data), Limits(100_000, 100))) is not None

@@ -1,5 +1,6 @@
 """The settings and secrets of the well-known agent, as far as they mean the same here."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ _SAME = {
 }
 _MODEL = {"default": "model.default", "provider": "model.provider", "base_url": "model.base_url"}
 _SERVER = ("command", "args", "url", "headers", "timeout", "connect_timeout", "enabled", "env")
+_TELLING = ("authorization", "proxy-authorization", "cookie")  # headers
 _PLAIN = str | int | float | bool
 
 
@@ -38,8 +40,10 @@ def read_configuration(home: Path) -> Carried:
     data = data if isinstance(data, dict) else {}
     settings: dict[str, Any] = dict(_settings(data))
     secrets = dict(_secrets(home))
-    for key in [key for key, value in settings.items() if key.endswith(".env") and isinstance(value, dict)]:
-        settings[key] = _without_secrets(settings[key], secrets)
+    for key, value in settings.items():
+        server, _, part = key.removeprefix("mcp_servers.").rpartition(".")
+        if part in ("env", "headers") and isinstance(value, dict):
+            settings[key] = _without_secrets(value, secrets, server if part == "headers" else "")
     known = {key for key, _ in _SAME} | {"model", "mcp_servers"}
     left = [f"config.yaml: {name}" for name in data if name not in known]
     return Carried(settings, secrets, tuple(left))
@@ -70,14 +74,17 @@ def _secrets(home: Path) -> Iterator[tuple[str, str]]:
             yield line.name, line.value
 
 
-def _without_secrets(variables: dict[str, Any], secrets: dict[str, str]) -> dict[str, str]:
-    """Variables of a server with references in place of secrets, which go where secrets are kept."""
+def _without_secrets(values: dict[str, Any], secrets: dict[str, str], server: str = "") -> dict[str, str]:
+    """Variables or headers with references in place of secrets, which go where secrets are kept. The secret in a header
+    is called after its `server`, as all services have the same headers."""
     kept: dict[str, str] = {}
-    for name, value in variables.items():
+    for name, value in values.items():
         text = str(value)
-        if text.startswith("${") or not (is_secret_name(name) or is_secret_value(text)):
+        telling = is_secret_name(name) or is_secret_value(text) or name.lower() in _TELLING
+        if "${" in text or not telling:
             kept[name] = text
-        else:
-            secrets.setdefault(name, text)
-            kept[name] = f"${{{name}}}"
+            continue
+        called = re.sub(r"\W+", "_", f"{server}_{name}_KEY").upper() if server else name
+        secrets.setdefault(called, text)
+        kept[name] = f"${{{called}}}"
     return kept

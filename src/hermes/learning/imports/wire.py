@@ -26,7 +26,7 @@ class Objects:
             while line := file.readline(_LONGEST_LINE):
                 try:
                     found = msgspec.json.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     found = None
                 if isinstance(found, dict):
                     yield found
