@@ -204,6 +204,27 @@ async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(tmp_pa
         assert server.texts("1") == ["one", "two", "three"]
 
 
+async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(tmp_path: Path) -> None:
+    async with DiscordServer() as server, ModelServer("back again") as model:
+        async with opened(tmp_path, model, server, connect_timeout=1.0) as house:
+            server.hang = True
+            await server.cut()
+            await until(lambda: "did not come back within 1 seconds" in house.status.error)
+            server.hang = False
+            await until(lambda: house.status.state == "connected")
+            server.say("hi")
+            await server.sees("back again", "1")
+        assert len(server.identified) == 2
+
+
+async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(tmp_path: Path) -> None:
+    async with DiscordServer() as server, ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model:
+        async with opened(tmp_path, model, server):
+            server.say("hi")
+            await until(lambda: model.posts)
+        assert server.texts("1") == ["to the very end"]
+
+
 async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer("one", "two") as model:
         async with opened(tmp_path, model, server):

@@ -210,18 +210,29 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(tmp_pa
 
 async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -> None:
     async with SlackServer() as server, ModelServer("one", "two", "three") as model:
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server, connect_timeout=1.0) as house:
             server.say("first")
             await server.sees("one", "D1")
             server.refresh()
             await server.until(lambda: server.connections == 2)
             server.say("second")
             await server.sees("two", "D1")
+            server.hang = True
             await server.cut()
             server.say("said while it was cut")
+            await until(lambda: "did not come back within 1 seconds" in house.status.error)
+            server.hang = False
             await server.sees("three", "D1")
             assert len(house.said("slack/D1")) == 6
         assert server.texts("D1") == ["one", "two", "three"]
+
+
+async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(tmp_path: Path) -> None:
+    async with SlackServer() as server, ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model:
+        async with opened(tmp_path, model, server):
+            server.say("hi")
+            await until(lambda: model.posts)
+        assert server.texts("D1") == ["to the very end"]
 
 
 async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Path) -> None:

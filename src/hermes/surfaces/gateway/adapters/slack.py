@@ -128,9 +128,7 @@ class Slack(Adapter):
     def _is_of_slack(self, address: str) -> bool:
         """Our token goes nowhere else, whatever address a message holds."""
         given, own = urlsplit(address), urlsplit(self._settings.api_url)
-        if (given.scheme, given.netloc) == (own.scheme, own.netloc):
-            return True
-        return given.scheme == "https" and f".{given.hostname or ''}".endswith(".slack.com")
+        return given.scheme == own.scheme and f".{given.netloc}".endswith(f".{own.netloc}")
 
 
 async def _called(call: Awaitable[Any]) -> Any:

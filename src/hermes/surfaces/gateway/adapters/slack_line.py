@@ -44,6 +44,7 @@ class Line:
         self._me = ""
         self._identity = ""
         self._open = asyncio.Event()
+        self._over = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._names: dict[str, str] = {}
 
@@ -62,6 +63,8 @@ class Line:
             await client.connect()
             await together(self._failure(), watch(client.is_connected, self._inlet, patience))
         finally:
+            self._over = True
+            self._open.set()
             await client.close()
 
     async def _failure(self) -> None:
@@ -85,7 +88,10 @@ class Line:
                     if inbound is not None:
                         await self._inlet.receive(inbound)
             except SlackApiError as error:
-                log.warning("slack: what was missed in chat %s can't be read: %s", chat.id, error.response["error"])
+                why = error.response.get("error")
+                log.warning("slack: what was missed in chat %s can't be read: %s", chat.id, why)
+                if why == "ratelimited":  # what Slack sends by itself must not wait for this
+                    return
 
     async def _read(self, chat: Chat, since: float) -> list[dict[str, Any]]:
         """What was said in a chat, the oldest first."""
@@ -98,7 +104,8 @@ class Line:
 
     async def _heard(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         await self._open.wait()
-        await self._guarded(self._take(client, request))
+        if not self._over:
+            await self._guarded(self._take(client, request))
 
     async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         inbound = await self._inbound(request.type, request.payload)
