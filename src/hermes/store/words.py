@@ -18,7 +18,8 @@ _SPACELESS = (
 _TOKEN = f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)"
 _LONE = f"[{_SPACELESS}]"
 _CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
-_ACCENT = "[\u0300-\u036f]"
+# Accents; the vowel signs of Hebrew and Arabic, which most people leave out; the Arabic stretch
+_ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 _TERM = r'(-?)"([^"]*)"?|(\S+)'
 
 MAX_CHARACTERS = 64 * 1024

@@ -68,3 +68,10 @@ def test_a_snippet_is_one_short_line(text: str, query: str) -> None:
 
 def test_a_snippet_shows_the_place() -> None:
     assert "needle" in snippet("hay " * 1000 + "Needle" + " hay" * 1000, "needle").lower()
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"), [("كِتَابٌ", "كتاب"), ("أمس", "امس"), ("שָׁלוֹם", "שלום"), ("عـــربي", "عربي")]
+)
+def test_vowel_signs_and_stretches_that_most_people_leave_out_do_not_count(written: str, asked: str) -> None:
+    assert split(written).words == split(asked).words == [asked]
