@@ -153,8 +153,14 @@ class Learner:
         stage = Stage(self.learning)
         tools = LearningTools(self.learning, Staged(stage), self._app.clock, counted=False)
         reviewing = Reviewing(self._circle, tools.all())
-        called, ended = await reviewing.run(session, history, self._settings.budget)
-        landing = asyncio.ensure_future(asyncio.to_thread(self._land, session, called, ended, stage.changes, upto))
+        try:
+            ended = await reviewing.run(session, history, self._settings.budget)
+        except asyncio.CancelledError:
+            if (used := reviewing.called.usage) and used.input_tokens:
+                await asyncio.to_thread(self._record, session, reviewing.called)
+            raise
+        work = asyncio.to_thread(self._land, session, reviewing.called, ended, stage.changes, upto)
+        landing = asyncio.ensure_future(work)
         try:
             return await asyncio.shield(landing)
         except asyncio.CancelledError:  # what has begun to land does so whole, with its event

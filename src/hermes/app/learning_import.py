@@ -100,15 +100,19 @@ class Importer:
         return done
 
     def _count(self, kind: Kind, files: tuple[Path, ...], left: list[Left]) -> tuple[int, int]:
-        new = messages = known = 0
+        messages = known = 0
+        new: set[str] = set()
         for conversation in read(kind, files, left):
             if self._has(conversation.name):
                 known += 1
+            elif conversation.name in new:
+                left.append(Left(f"session {conversation.id}", "another file holds a session of that name"))
             else:
-                new, messages = new + 1, messages + len(conversation.messages)
+                new.add(conversation.name)
+                messages += len(conversation.messages)
         if known:
             left.append(Left(f"{known} sessions", "they are here already"))
-        return new, messages
+        return len(new), messages
 
     def _plan_home(self, made: ImportPlan, parts: tuple[Part, ...], left: list[Left]) -> ImportPlan:
         source = made.source

@@ -6,8 +6,6 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
@@ -51,8 +49,10 @@ class Reviewing:
     def __init__(self, circle: Circle, tools: tuple[Tool, ...]) -> None:
         self._circle = circle
         self._tools = tools
+        self.called = AuxiliaryCalled(task="review")
+        """What it cost; also of one that was cut off."""
 
-    async def run(self, session: str, history: History, amount: str) -> tuple[AuxiliaryCalled, TurnEnded]:
+    async def run(self, session: str, history: History, amount: str) -> TurnEnded:
         """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
         tools = {**self._circle.tools(session), **{one.spec.name: one for one in self._tools}}
         history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
@@ -60,10 +60,15 @@ class Reviewing:
         turn = Turn(session=session, cwd=Path("/"), journal=Aside(history), history=history, budget=budget)
         async with self._circle.model(session) as model:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
-            ended = await NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY).run(turn)
-            called = AuxiliaryCalled(task="review", provider=model.provider, model=model.name, usage=budget.used)
-        failure = ended.detail if ended.reason == "failed" else ""
-        return msgspec.structs.replace(called, failure=failure), ended
+            ended = TurnEnded(reason="failed", detail="it was cut off")
+            try:
+                ended = await NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY).run(turn)
+            finally:
+                failure = ended.detail if ended.reason == "failed" else ""
+                self.called = AuxiliaryCalled(
+                    task="review", provider=model.provider, model=model.name, usage=budget.used, failure=failure
+                )
+        return ended
 
 
 class Aside:

@@ -135,6 +135,7 @@ class Memory:
         touched = {edit.file for edit in change.edits}
         after = {name: notes[name].text if name in touched else text for name, text in before.items()}
         for name in touched:
+            self._require_text(name)
             self._require_room(name, before[name], after[name])
         return before, after
 
@@ -159,6 +160,16 @@ class Memory:
         what = f"{len(found)} notes of {name} have" if found else f"No note of {name} has"
         hint = f"Nothing was changed. {name} says now:\n{before or '(nothing)'}"
         raise LearningError(f"{what} {edit.old!r} in it.", hint=hint)
+
+    def _require_text(self, name: MemoryName) -> None:
+        """A file in another encoding can be read more or less, but writing it back would lose letters."""
+        try:
+            self.path(name).read_text("utf-8")
+        except FileNotFoundError:
+            return
+        except UnicodeDecodeError as error:
+            hint = "Nothing was changed. Save it as UTF-8: hermes memory edit"
+            raise LearningError(f"{FILES[name]} is not UTF-8 text.", hint=hint) from error
 
     def _require_room(self, name: MemoryName, before: str, after: str) -> None:
         limit = self._limits.of(name)

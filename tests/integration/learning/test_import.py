@@ -348,3 +348,14 @@ def test_a_line_that_is_nested_without_end_is_passed_over(app: App, tmp_path: Pa
     made = importer(app).plan(file.parent)
     assert made.new_sessions == 1
     assert made.left[0].what.startswith("1 lines")
+
+
+def test_a_second_file_of_the_same_session_is_said(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    for name in ("a", "b"):
+        entry = {"type": "user", "sessionId": "s-1", "message": {"role": "user", "content": f"hello from {name}"}}
+        (folder / f"{name}.jsonl").write_text(json.dumps(entry) + "\n")
+    made, done = run(app, folder)
+    assert (made.new_sessions, done.sessions) == (1, 1)
+    assert [left.what for left in made.left] == ["session s-1"]

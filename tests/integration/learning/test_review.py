@@ -14,7 +14,7 @@ from hermes.errors import ModelError
 from hermes.learning.review import lease
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.learning import LearningChanged
-from hermes.schema.messages import ToolFinished, UserMessage
+from hermes.schema.messages import ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings.sections import Learning as LearningSettings
 from hermes.testing.scripted import Reply, ScriptedModel
@@ -364,3 +364,33 @@ async def test_that_a_review_reads_a_skill_is_no_use_of_it(tmp_path: Path) -> No
         await reviewed(place)
         assert "Boil water" in model.requests[1].messages[-1].text
         assert place.learning.skills.records.uses() == {}
+
+
+async def test_what_a_review_cost_is_in_the_log_when_it_is_cut_off(tmp_path: Path) -> None:
+    class Slow:
+        """Answers once with a call, then never."""
+
+        provider, name = "scripted", "scripted-1"
+
+        def __init__(self) -> None:
+            self.inner = ScriptedModel(msgspec.structs.replace(remember("likes tea"), usage=Usage(input_tokens=70)))
+            self.stuck = asyncio.Event()
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            if not self.inner.left:
+                self.stuck.set()
+                await asyncio.Event().wait()
+            async for event in self.inner.stream(request):
+                yield event
+
+    model = Slow()
+    async with world(tmp_path, model, LearningSettings(turns=1)) as place:
+        place.say("one")
+        async with asyncio.timeout(20):
+            await model.stuck.wait()
+        await place.learner.close()
+        rows = [row.event for row in place.app.store.log.every_event(place.session)]
+        (called,) = [event for event in rows if isinstance(event, AuxiliaryCalled)]
+        assert called.usage
+        assert (called.usage.input_tokens, called.failure) == (70, "it was cut off")
+        assert place.reviews() == []
