@@ -1,4 +1,4 @@
-"""Who runs the sessions of a process that serves many: one agent for each model asked for, made when it is needed."""
+"""Who runs the sessions of a process that serves many: an agent for each model and each way of asking, when needed."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,10 +21,12 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What a session is given to: a model (empty for that of the settings), and whether somebody can be asked."""
+    """What a session is given to: a model (empty for that of the settings), whether somebody can be asked, and what
+    is asked about (None for what the whole staff does)."""
 
     model: str = ""
     attended: bool = True
+    approvals: ApprovalMode | None = None
 
 
 class Staff:
@@ -41,7 +43,7 @@ class Staff:
         self._mode: ApprovalMode = "ask"
         self._agents: dict[Place, Agent] = {}
         self._old: list[Agent] = []
-        self._chosen: dict[str, str] = {}
+        self._chosen: dict[str, Place] = {}
         self._attached = ExitStack()
 
     def agent(self, session: str = "") -> Agent:
@@ -49,10 +51,10 @@ class Staff:
         for agent in self._old:
             if agent.service.works_on(session):
                 return agent
-        place = self._place(session) if self._place and session else Place(self._chosen.get(session, ""))
+        place = self._place(session) if self._place and session else self._chosen.get(session, Place())
         agent = self._agents.get(place)
         if agent is None:
-            agent = Agent(self._app, self._secrets, approvals=self._mode, model=place.model)
+            agent = Agent(self._app, self._secrets, approvals=place.approvals or self._mode, model=place.model)
             if place.attended:
                 self._attached.enter_context(agent.desk.attached(self._surface))
             self._agents[place] = agent
@@ -65,21 +67,32 @@ class Staff:
         """Those that were needed so far."""
         return [agent.service for agent in (*self._old, *self._agents.values())]
 
-    def choose(self, session: str, model: str) -> None:
-        """Gives a session to another model, from its next turn on. Not while a turn runs."""
-        if model == self._chosen.get(session, ""):
+    def choose(self, session: str, model: str | None = None, approvals: ApprovalMode | None = None) -> None:
+        """Gives a session to another model, or changes what is asked about, from its next turn on.
+
+        Not while a turn runs.
+        """
+        now = self._chosen.get(session, Place())
+        wanted = Place(
+            now.model if model is None else model, approvals=now.approvals if approvals is None else approvals
+        )
+        if (wanted.model, wanted.approvals or self._mode) == (now.model, now.approvals or self._mode):
             return
         if self._app.store.leases.holder(session) is not None:
-            raise SessionBusy(
-                "A turn of this session is running.", hint="Wait for it or stop it, then change the model."
-            )
-        self._chosen[session] = model
+            what = "the model" if wanted.model != now.model else "what is asked about"
+            raise SessionBusy("A turn of this session is running.", hint=f"Wait for it or stop it, then change {what}.")
+        self._chosen[session] = wanted
+
+    def approvals(self, session: str) -> ApprovalMode:
+        """What is asked about in a session, from its next turn on."""
+        return self._chosen.get(session, Place()).approvals or self._mode
 
     def use(self, *, approvals: ApprovalMode) -> None:
-        """Changes what is asked about, in every session, from its next turn on."""
+        """Changes what is asked about from the next turn on, in every session where nothing else was chosen."""
         self._mode = approvals
-        for agent in self._agents.values():
-            agent.use(approvals=approvals)
+        for place, agent in self._agents.items():
+            if place.approvals is None:
+                agent.use(approvals=approvals)
 
     def describe(self) -> ModelInfo:
         """The model of the settings. Raises when there is none."""

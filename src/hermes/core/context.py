@@ -31,6 +31,13 @@ class Context(msgspec.Struct, frozen=True):
         """Tokens in use: as counted, else as estimated."""
         return self.counted or sum(part.tokens for part in self.parts)
 
+    def scaled(self) -> tuple[Part, ...]:
+        """The parts that there are, their estimates brought in line with what the provider counted for all of them."""
+        total = sum(part.tokens for part in self.parts) or 1
+        return tuple(
+            Part(part.name, round(part.tokens * self.used / total), part.count) for part in self.parts if part.tokens
+        )
+
     @property
     def share(self) -> float:
         """The part of the window in use, 0 to 1 and beyond."""

@@ -3,10 +3,12 @@
 import base64
 from pathlib import Path
 
-from tests.integration.dashboard.house import House
+from tests.integration.dashboard.house import House, opened
 
-from hermes.schema.events import ApprovalRequested, SessionCreated
+from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
+from hermes.settings import Secrets, Settings
+from hermes.settings.sections import Model
 
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -94,3 +96,51 @@ async def test_the_pages_files_are_asked_for_once(house: House) -> None:
         headers = {**house.bearer("observe"), "if-none-match": first.headers["etag"]}
         again = await house.client.get(path, headers=headers)
         assert (again.status_code, again.content) == (304, b"")
+
+
+async def _said(house: House, session: str) -> list[str]:
+    messages = (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+    return [message["text"] for message in messages if message["role"] == "user"]
+
+
+async def test_a_named_file_goes_along_from_the_sessions_folder_alone(house: House, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "notes.md").write_text("Water first.\n")
+    (work / ".env").write_text("KEY=1")
+    (tmp_path / "other.md").write_text("not yours")
+    session = house.app.begin(SessionCreated(surface="dashboard", cwd=str(work))).session
+    body = {"text": "read @notes.md, @.env and @../other.md"}
+    taken = await house.call("POST", f"/api/sessions/{session}/messages", body, scope="chat")
+    assert await _said(house, session) == [f'{body["text"]}\n\n<attached path="notes.md">\nWater first.\n</attached>']
+    assert taken["remarks"] == [
+        ".env is only named, its content is not sent: it may hold secrets.",
+        "There is no ../other.md here; your words are sent as they are.",
+    ]
+
+
+async def test_less_asking_needs_the_right_to_approve(house: House) -> None:
+    session = house.app.begin(SessionCreated(surface="dashboard")).session
+    path = f"/api/sessions/{session}"
+    for mode in ("auto-edit", "full"):
+        refused = await house.ask("POST", f"{path}/messages", {"text": "go", "approvals": mode}, scope="chat")
+        assert (refused.status_code, "approve" in refused.json()["error"]) == (403, True)
+    assert await _said(house, session) == []
+    assert (await house.call("GET", path))["approvals"] == "ask"
+    await house.call("POST", f"{path}/messages", {"text": "strict", "approvals": "ask"}, scope="chat")
+    assert await _said(house, session) == ["strict"]
+    wrong = await house.ask("POST", f"{path}/messages", {"text": "go", "approvals": "everything"})
+    assert wrong.status_code == 422
+
+
+async def test_what_fills_the_window_is_told(tmp_path: Path) -> None:
+    settings = Settings(model=Model(default="gpt-5"))
+    async with opened(tmp_path, settings, Secrets({"OPENAI_API_KEY": "sk-none"}, {})) as house:
+        session = house.app.begin(SessionCreated(surface="dashboard")).session
+        (row,) = house.app.record(session, UserMessage(text="word " * 300))
+        house.app.record(session, TurnStarted(inputs=(row.seq,)))
+        filling = await house.call("GET", f"/api/sessions/{session}/context", scope="observe")
+    (words,) = filling["parts"]
+    assert (words["name"], words["count"], filling["used"] == words["tokens"] > 200) == ("your words", 1, True)
+    assert (filling["counted"], filling["window"] > filling["full"] > 0) == (False, True)
+    assert filling["next"]["summarised"] == 0

@@ -13,6 +13,7 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.attachments import images_of
 from hermes.errors import StoreError
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
@@ -20,7 +21,6 @@ from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.piped import joined, read_piped
-from hermes.surfaces.terminal.images import images_of
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved, say
 from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place, open_app

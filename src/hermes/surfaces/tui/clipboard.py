@@ -6,8 +6,8 @@ import shutil
 import time
 from pathlib import Path
 
+from hermes.app.attachments import images_of
 from hermes.schema.messages import Image
-from hermes.surfaces.terminal.images import images_of
 
 _SECONDS = 3.0
 _COMMANDS = (

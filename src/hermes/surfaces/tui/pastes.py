@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from hermes.app.attachments import images_of
 from hermes.errors import UsageError
 from hermes.schema.messages import Image
-from hermes.surfaces.terminal.images import images_of
 
 _LINES = 8
 _CHARACTERS = 800

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from hermes.app import App
+from hermes.app.attachments import typed_part
 from hermes.errors import StoreError
 from hermes.schema.events import ApprovalRequested, QuestionAsked, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
-from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.order import InOrder
 from hermes.surfaces.tui.rows import painted
 from hermes.surfaces.tui.screen import Screen

@@ -2,20 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes.app.attachments import Shelf, attach
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import GRACE, Given, is_word, label_for, wants_all
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.question import nearest
-from hermes.surfaces.tui.attachments import attach
 from hermes.surfaces.tui.deciding import Deciding
 from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash
 from hermes.surfaces.tui.typed import Typed
+from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -82,7 +84,8 @@ class Taking:
 
     async def _send(self, typed: Typed) -> None:
         chat = self._chat
-        attached = await asyncio.to_thread(attach, typed.text, chat.folder)
+        shelf = Shelf(chat.folder, Guard(chat.app.home.root, Path.home()))
+        attached = await asyncio.to_thread(attach, typed.text, shelf)
         for remark in attached.left:
             chat.view.say(remark)
         delivery: Delivery = "steer" if typed.steers and chat.works else "queue"

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
-from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.cards import Cards
 from hermes.surfaces.tui.foot import Foot
 from hermes.surfaces.tui.rows import CYAN, DIM, Row, painted

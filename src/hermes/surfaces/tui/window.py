@@ -24,7 +24,7 @@ _WIDEST = 60  # cells of the bar
 
 def window_rows(context: Context, ahead: Outlook, columns: int, *, ascii_only: bool) -> Iterator[Row]:
     """A line that says it, a bar, a row for each part and for what is free, and what comes next."""
-    parts = _scaled([part for part in context.parts if part.tokens], context.used)
+    parts = context.scaled()
     free = max(0, context.window - context.used)
     about = "" if context.counted else ", estimated"
     yield ((f"{context.used:,} of {context.window:,} tokens", BOLD), (f"  {_share(context.share)}{about}", DIM))
@@ -38,12 +38,6 @@ def window_rows(context: Context, ahead: Outlook, columns: int, *, ascii_only: b
         yield ((f"  {sign} ", look), (f"{name:<{width}}  {tokens:>9,}  {_share(of):>6}", ""), (times, DIM))
     for line in wrap(_next(context, ahead), columns):
         yield ((line, DIM),)
-
-
-def _scaled(parts: Sequence[Part], used: int) -> list[Part]:
-    """Estimates of the parts, brought in line with what the provider counted for all of them."""
-    total = sum(part.tokens for part in parts) or 1
-    return [Part(part.name, round(part.tokens * used / total), part.count) for part in parts]
 
 
 def _bar(parts: Sequence[Part], context: Context, size: int, *, ascii_only: bool) -> Iterator[Run]:

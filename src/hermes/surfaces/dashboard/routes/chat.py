@@ -12,14 +12,21 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from hermes.app.agent import ApprovalMode
+from hermes.app.attachments import Attached, Shelf, attach
+from hermes.app.compact import outlook_of
 from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.core.context import Part
+from hermes.core.outlook import Outlook
 from hermes.core.pictures import media_type
 from hermes.errors import SessionNotFound, UsageError
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.api import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.gate import Refusal
+from hermes.surfaces.dashboard.gate.scopes import Scope, covers
 from hermes.surfaces.dashboard.routes.sessions import Begun, find
+from hermes.tools.sensitive import Guard
 
 _BY = "dashboard"
 _PICTURES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
@@ -39,6 +46,16 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Annotated[
         str | None, Meta(description="Another model from this turn on; empty for that of the settings.")
     ] = None
+    approvals: Annotated[
+        ApprovalMode | None,
+        Meta(description="What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'."),
+    ] = None
+
+
+class Taken(Begun, frozen=True):
+    """A message on disk; `remarks` says what it names and was not taken along."""
+
+    remarks: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +95,17 @@ class Diff(msgspec.Struct, frozen=True):
     diff: str
 
 
+class Filling(msgspec.Struct, frozen=True):
+    """What fills the model's window; `next` is what making room would do."""
+
+    parts: tuple[Part, ...]
+    used: int
+    counted: Annotated[bool, Meta(description="Whether the provider counted it; otherwise it is estimated.")]
+    window: int
+    full: Annotated[int, Meta(description="The number of tokens at which room is made.")]
+    next: Outlook
+
+
 class Identified(msgspec.Struct, frozen=True):
     id: str
 
@@ -101,6 +129,12 @@ def _read_picture(source: str) -> tuple[bytes, str]:
     return content, kind
 
 
+def _require(call: Call, scope: Scope, why: str) -> None:
+    """Refuses a part of a request that needs more than its route does."""
+    if not (call.identity and covers(call.identity.held.scopes, scope)):
+        raise Refusal(403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed.")
+
+
 class ChatRoutes:
     """Handlers over one dashboard."""
 
@@ -111,7 +145,7 @@ class ChatRoutes:
     def endpoints(self) -> list[Endpoint]:
         one = "/api/sessions/{id}"
         return [
-            Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Begun),
+            Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
             Endpoint("POST", f"{one}/resume", "chat", self.resume),
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
@@ -119,6 +153,7 @@ class ChatRoutes:
             Endpoint("POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport),
             Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
             Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
+            Endpoint("GET", f"{one}/context", "observe", self.context, answer=Filling),
             Endpoint("GET", f"{one}/diff", "observe", self.diff, DiffQuery, answer=Diff),
             Endpoint("GET", f"{one}/pictures/{{seq:int}}/{{number:int}}", "observe", self.picture, answer=None),
             Endpoint("GET", "/api/approvals", "observe", self.waiting, answer=Waiting),
@@ -126,21 +161,30 @@ class ChatRoutes:
             Endpoint("POST", f"{one}/questions/{{call_id}}", "chat", self.reply, body=Words, answer=Counted),
         ]
 
-    async def say(self, call: Call) -> Begun:
-        """Accepts a message. When this is answered, the words are on disk."""
+    async def say(self, call: Call) -> Taken:
+        """Accepts a message, with the files that it names. When this is answered, the words are on disk."""
         said: Said = call.body
-        session = await self._session(call)
+        info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images:
             raise UsageError("There is nothing to say.", hint="Nothing was sent.")
-        if said.model is not None:
-            await asyncio.to_thread(self._board.staff.choose, session, said.model)
+        if said.approvals not in (None, "ask"):
+            _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
-        agent = self._board.staff.agent(session)
-        text = said.text
+        if said.model is not None or said.approvals is not None:
+            await asyncio.to_thread(self._board.staff.choose, info.id, said.model, said.approvals)
+        attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
+        agent, text = self._board.staff.agent(info.id), attached.text
         if text.startswith("/"):  # perhaps a skill; the commands of a surface never get here
             text = await asyncio.to_thread(agent.learner.learning.called, text) or text
-        epoch, seq = await agent.service.submit(session, text, images=images, delivery=said.delivery)
-        return Begun(session, epoch, seq)
+        images += attached.images
+        epoch, seq = await agent.service.submit(info.id, text, images=images, delivery=said.delivery)
+        return Taken(info.id, epoch, seq, attached.left)
+
+    def _attach(self, text: str, cwd: str) -> Attached:
+        """The words with the files of the session's folder that they name."""
+        if not cwd:
+            return Attached(text)
+        return attach(text, Shelf(Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True))
 
     async def interrupt(self, call: Call) -> Done:
         """Stops the running turn, wherever it runs."""
@@ -158,6 +202,13 @@ class ChatRoutes:
         """Makes room in the conversation now."""
         session = await self._session(call)
         return await self._board.staff.agent(session).compress(session)
+
+    def context(self, call: Call) -> Filling:
+        """What fills the model's window, by kind."""
+        session = find(self._board, call.path["id"]).id
+        now = self._board.staff.agent(session).context(session)
+        ahead = outlook_of(self._board.app, session)
+        return Filling(now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead)
 
     def branch(self, call: Call) -> Identified:
         """Begins a new session with what was said so far."""
@@ -211,7 +262,9 @@ class ChatRoutes:
         return named
 
     async def answer(self, call: Call) -> Counted:
-        """Answers a request for approval. The first answer counts."""
+        """Answers a request for approval. The first answer counts; one for good changes the policy."""
+        if call.body.answer == "always" and not (call.identity and covers(call.identity.held.scopes, "admin")):
+            raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
         session = await self._session(call)
         service = self._board.staff.service(session)
         return Counted(await service.answer(session, call.path["call_id"], call.body.answer, by=_BY))

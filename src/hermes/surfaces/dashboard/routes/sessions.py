@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
+from hermes.app.agent import ApprovalMode
 from hermes.errors import HermesError, SessionNotFound, UsageError
 from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
@@ -52,6 +53,7 @@ class Detail(msgspec.Struct, frozen=True):
     waiting: list[dict[str, Any]]
     model: Annotated[str, Meta(description="The model that would answer now; empty for none.")] = ""
     window: Annotated[int, Meta(description="Tokens that fit into it; 0 when that is not known.")] = 0
+    approvals: Annotated[ApprovalMode, Meta(description="What is not asked about.")] = "ask"
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +153,9 @@ class SessionRoutes:
         holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
         waiting = await self._board.waiting(info.id)
         model, window = await asyncio.to_thread(self._model, info.id)
-        return Detail(info, holder.owner if holder else "", waiting, model, window)
+        return Detail(
+            info, holder.owner if holder else "", waiting, model, window, self._board.staff.approvals(info.id)
+        )
 
     def _model(self, session: str) -> tuple[str, int]:
         """The model of a session and its window."""

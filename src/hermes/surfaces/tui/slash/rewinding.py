@@ -3,11 +3,11 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from hermes.app.attachments import typed_part
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.text import clean, cut, one_line
 from hermes.surfaces.terminal.text import count as plural
-from hermes.surfaces.tui.attachments import typed_part
 from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, painted
 
 if TYPE_CHECKING:

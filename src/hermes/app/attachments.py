@@ -1,0 +1,158 @@
+"""What goes along with a message: the text of a file named by `@`, pictures by their name. The same on every surface.
+
+A long file or one that may hold secrets is only named: the model reads it with its tools, which ask. For somebody who
+is not at this machine, so is what lies outside the session's folder.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.core.pictures import media_type
+from hermes.errors import UsageError
+from hermes.schema.messages import Image
+from hermes.tools.sensitive import Guard, is_within
+
+_MAX_BYTES = 48 * 1024
+_ALL_BYTES = 192 * 1024
+_NAMES = 200
+_NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
+_FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # what is probably meant as one
+_BLOCK = re.compile(r"\n\n<(attached path|skill name)=\"[^\n]*\">\n.*?\n</(?:attached|skill)>", re.DOTALL)
+_PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
+_SECRET = re.compile(
+    r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])", re.IGNORECASE
+)
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """A message with what it names; `left` says what was not taken along, and why."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """Where names are looked up. `is_far`: whoever writes is not at this machine, so only the folder counts."""
+
+    folder: Path
+    guard: Guard
+    is_far: bool = False
+
+    def place(self, name: str) -> Path:
+        return self.folder / Path(name).expanduser()
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file. From far, nothing is told about what lies elsewhere."""
+        try:
+            return self._is_near(name) and self.place(name).exists()
+        except (OSError, ValueError, RuntimeError):  # too long a name, one that no file can have, no such person
+            return False
+
+    def _is_near(self, name: str) -> bool:
+        """By its real place: a link inside the folder may lead out of it."""
+        return not self.is_far or is_within(self.place(name).resolve(), self.folder.resolve())
+
+    def reason(self, path: Path) -> str:
+        """Why a file is only named; empty when it may go along."""
+        real = path.resolve()
+        if self.guard.secret((path, real), self.folder):
+            return "it may hold secrets"
+        if path.is_dir():
+            return ""
+        if _SECRET.search(path.name) or _SECRET.search(real.name):
+            return "it may hold secrets"
+        if not path.is_file():
+            return "it is no ordinary file"
+        is_long = path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
+        return "it is long" if is_long else ""
+
+
+def attach(text: str, shelf: Shelf) -> Attached:
+    """Adds what `@` names to the message. Reads files."""
+    blocks: list[str] = []
+    images: list[Image] = []
+    left: list[str] = []
+    room = _ALL_BYTES
+    for name in dict.fromkeys(_names(text, shelf)):
+        path = shelf.place(name)
+        try:
+            why = shelf.reason(path)
+            block, picture = ("", ()) if why else _content(name, path, room)
+        except (OSError, UsageError) as error:
+            left.append(f"{name} is only named: {getattr(error, 'message', None) or error}")
+            continue
+        room -= len(block)
+        blocks += [block] if block else []
+        images += picture
+        if not block and not picture:
+            why = why or "it is not text, or there is too much already"
+            left.append(f"{name} is only named, its content is not sent: {why}.")
+    left += [f"There is no {name} here; your words are sent as they are." for name in missing(text, shelf)]
+    return Attached(text + "".join(blocks), tuple(images), tuple(left))
+
+
+def typed_part(text: str) -> str:
+    """A message without what was attached to it: what the person typed."""
+    return _BLOCK.sub("", text)
+
+
+def missing(text: str, shelf: Shelf) -> list[str]:
+    """The names behind `@` that look like a file, and are none."""
+    found: list[str] = []
+    for quoted, bare in _NAMED.findall(text):
+        name = quoted or bare.rstrip(".,;:!?)]}'\"")
+        if (quoted or _FILE.search(name)) and not _names(f'@"{name}"', shelf):
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def images_of(names: Sequence[str]) -> tuple[Image, ...]:
+    """The pictures by those names. Raises UsageError for a file that is none."""
+    return tuple(_image(name) for name in names)
+
+
+def _image(name: str) -> Image:
+    path = Path(name).expanduser().absolute()
+    try:
+        with path.open("rb") as file:
+            kind = media_type(file.read(16))
+    except OSError as error:
+        raise UsageError(f"The picture can't be read: {path} ({(error.strerror or '').lower()})") from error
+    if not kind:
+        raise UsageError(f"That is no picture: {path}", hint="PNG, JPEG, GIF and WebP can be shown to a model.")
+    return Image(source=str(path), media_type=kind)
+
+
+def _names(text: str, shelf: Shelf) -> list[str]:
+    """The names behind `@` that are files or folders; a sign at the end of a sentence may not belong to it."""
+    found: list[str] = []
+    for quoted, bare in _NAMED.findall(text):
+        for name in (quoted or bare, bare.rstrip(".,;:!?)]}'\"")):
+            if name and shelf.has(name):
+                found.append(name)
+                break
+    return found
+
+
+def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
+    """The block for a file and the picture it is; neither when it is only to be named."""
+    if path.is_dir():
+        names = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in path.iterdir())
+        more = [f"... and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
+        return _block(name, "\n".join(names[:_NAMES] + more)), ()
+    if path.suffix.lower() in _PICTURES:
+        return "", images_of([str(path)])
+    data = path.read_bytes() if path.stat().st_size <= room else b"\0"
+    if b"\0" in data:
+        return "", ()
+    return _block(name, data.decode("utf-8", "replace").rstrip("\n")), ()
+
+
+def _block(name: str, text: str) -> str:
+    """Nothing inside can end the block."""
+    inside = text.replace("</attached", "<\\/attached")
+    return f'\n\n<attached path="{name.replace(chr(34), "")}">\n{inside}\n</attached>'
