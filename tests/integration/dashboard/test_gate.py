@@ -19,7 +19,7 @@ from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
 
 
 def _example(path: str) -> str:
-    return re.sub(r"{[^}]*}", "x", path)
+    return re.sub(r"{[^}]*}", "x", re.sub(r"{[^}]*:int}", "1", path))
 
 
 async def _cookie(house: House) -> dict[str, str]:

@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -104,6 +105,15 @@ def routes(endpoints: Sequence[Endpoint]) -> list[BaseRoute]:
 def json(value: object, *, status: int = 200) -> Response:
     """An answer in JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """The file of that name below a folder; None when there is none, or it lies elsewhere."""
+    try:
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    except (OSError, ValueError):  # a name that no file can have
+        return None
 
 
 def offered(socket: WebSocket) -> str | None:

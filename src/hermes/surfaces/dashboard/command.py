@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     if args.print_token:
         return _print_token(keys, args)
     running = running_dashboard(home)
+    if running is not None and not running.listens():
+        running = None
     if args.link and running is None:
         raise UsageError("No dashboard is running.", hint="Start one with: hermes dashboard")
     if running is not None:

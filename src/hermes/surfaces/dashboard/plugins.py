@@ -6,12 +6,12 @@ leaves nothing behind.
 
 import asyncio
 import contextlib
+import hashlib
 import importlib.util
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.plugins import Catalogue, Plugin
-from hermes.plugins.catalogue import hash_of
+from hermes.plugins.catalogue import files_of, hash_of
+from hermes.surfaces.dashboard.api import find_file
 from hermes.surfaces.dashboard.gate.access import AccessTable
 
 log = logging.getLogger("hermes.dashboard")
@@ -37,6 +38,7 @@ class Running:
         self.plugin = plugin
         self.owner = f"plugin:{plugin.name}"
         self.tasks: set[asyncio.Task[Any]] = set()
+        self._page: dict[str, str] = {}
         self._app: ASGIApp | None = None
         self._life = contextlib.AsyncExitStack()
 
@@ -44,6 +46,7 @@ class Running:
     async def start(cls, plugin: Plugin) -> Self:
         """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
         running = cls(plugin)
+        running._page = await asyncio.to_thread(_hashes, plugin)
         api = plugin.manifest.api if plugin.manifest else ""
         if api:
             with running._in_its_name():
@@ -52,6 +55,13 @@ class Running:
                 await running._life.enter_async_context(app.router.lifespan_context(app))
                 running._app = app
         return running
+
+    def file(self, name: str) -> bytes | None:
+        """A file of its page, as it was agreed to; None when there is none, or it is no longer that."""
+        agreed = self._page.get(name)
+        path = find_file(self.plugin.folder / "dashboard", name) if agreed else None
+        content = path.read_bytes() if path else b""
+        return content if hashlib.sha256(content).hexdigest() == agreed else None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, as a task of the plugin: it ends with it."""
@@ -127,10 +137,10 @@ class Plugins:
             for name in list(self._running):
                 await self._stop(name)
 
-    def folder(self, name: str) -> Path | None:
-        """Where the files of a running plugin's page are."""
+    def file(self, name: str, file: str) -> bytes | None:
+        """A file of a running plugin's page."""
         running = self._running.get(name)
-        return running.plugin.folder / "dashboard" if running else None
+        return running.file(file) if running else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves `/api/plugins/<name>/...`; the gate has let the request through."""
@@ -163,11 +173,19 @@ class Plugins:
         await self._running.pop(name).stop()
 
 
-def _import(plugin: Plugin, api: str) -> ModuleType:
-    """The plugin's module, exactly as it was agreed to; nothing that Python compiled elsewhere is used or written."""
-    sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
+def _hashes(plugin: Plugin) -> dict[str, str]:
+    """What each file of its page was when it was agreed to."""
+    top = plugin.folder / "dashboard"
+    files = [path for path in files_of(plugin.folder) if path.is_relative_to(top) and path.is_file()]
+    found = {path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     if hash_of(plugin.folder) != plugin.hash:
         raise HermesError("it changed while it was being loaded")
+    return found
+
+
+def _import(plugin: Plugin, api: str) -> ModuleType:
+    """The plugin's module; nothing that Python compiled elsewhere is used or written."""
+    sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
     path = plugin.folder / "dashboard" / api
     name = f"{_PREFIX}{plugin.name}"
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(path.parent)])

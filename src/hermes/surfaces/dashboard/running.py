@@ -2,13 +2,16 @@
 
 import contextlib
 import os
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from hermes.settings import Home, atomic
 from hermes.surfaces.dashboard.gate.keys import Keyring, folder
 
+_PATIENCE = 5.0  # seconds to wait for a connection
 _GOOD_FOR = 365 * 24 * 3600.0  # seconds that the token of local publishers is good
 
 
@@ -19,6 +22,17 @@ class Running(msgspec.Struct, frozen=True):
     pub_url: str
     token: str
     pid: int
+
+    def listens(self) -> bool:
+        """Whether anything does, there. After a crash its process may be another one by now, even this one."""
+        place = urlsplit(self.url)
+        try:
+            with socket.create_connection((place.hostname, place.port), _PATIENCE):
+                return True
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
 
 
 def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:

@@ -18,10 +18,10 @@ from starlette.types import ASGIApp
 
 from hermes.app import App
 from hermes.bridge.window import tell_of_dashboard
-from hermes.errors import HermesError, SettingsError
+from hermes.errors import SettingsError
 from hermes.plugins import Catalogue
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.api import Call, Endpoint, routes
+from hermes.surfaces.dashboard.api import Call, Endpoint, find_file, routes
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.access import AccessTable
 from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
@@ -39,9 +39,9 @@ from hermes.surfaces.dashboard.routes.state import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
 from hermes.surfaces.dashboard.running import announce, withdraw
 from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listening import listen
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
-_BACKLOG = 2048  # connections that wait to be accepted
 _PATIENCE = 5  # seconds for connections to end
 
 
@@ -118,7 +118,9 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
     """Listens until `stop` is set. `ready` is told of the link for the first visit."""
     require_safe(app, secrets)
     settings = app.settings.dashboard
-    listener = _listen(settings.host, settings.port)
+    listener = listen(
+        settings.host, settings.port, who="The dashboard", hint="Choose another port: hermes dashboard --port 0"
+    )
     try:
         scheme = "https" if settings.tls_cert else "http"
         place = Place(scheme, settings.host, listener.getsockname()[1])
@@ -196,8 +198,8 @@ def _static(call: Call) -> Response:
 def _file(name: str, call: Call, hint: str = "") -> Response:
     """A file of the page. Browsers ask whether theirs is still right; a vendored one never changes under its name."""
     top = Path(str(importlib.resources.files("hermes.surfaces.dashboard") / "static")).resolve()
-    path = (top / name).resolve()
-    if not path.is_relative_to(top) or not path.is_file():
+    path = find_file(top, name)
+    if path is None:
         raise Refusal(404, "There is no such file.", hint)
     facts = path.stat()
     lasting = "private, max-age=31536000, immutable" if path.is_relative_to(top / "vendor") else "no-cache"
@@ -211,13 +213,15 @@ def _file(name: str, call: Call, hint: str = "") -> Response:
 def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        following = asyncio.get_running_loop().create_task(board.follower.run())
+        loop = asyncio.get_running_loop()
+        jobs = [loop.create_task(board.follower.run()), loop.create_task(board.doors.visits.keep_looking())]
         await plugins.refresh()
         try:
             yield
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
             await plugins.close()
             await board.close()
 
@@ -245,21 +249,3 @@ def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
         ssl_certfile=cert or None,
         ssl_keyfile=key or None,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    name = host or "::"
-    family = socket.AF_INET6 if ":" in name else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio looks at it: without delay
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((name.strip("[]"), port))
-        listener.listen(_BACKLOG)  # from here on a visitor waits, and is not sent away
-    except OSError as error:
-        listener.close()
-        raise HermesError(
-            f"The dashboard can't listen on {host}:{port} ({(error.strerror or str(error)).lower()}).",
-            hint="Choose another port: hermes dashboard --port 0",
-        ) from error
-    listener.set_inheritable(False)
-    return listener

@@ -14,6 +14,7 @@ from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
 PATIENCE = 10.0
+HASTE = 30.0
 _REMEMBERED = 1024  # sessions whose state is kept
 _QUESTIONS = ("agent.approval.", "agent.question.")
 _TRACED = ("agent.message.", "agent.reasoning.", "agent.tool.", "agent.turn.", "agent.model.", "agent.reply.")
@@ -50,6 +51,8 @@ class Hub:
         self.closed_slow = 0
         self.patience = PATIENCE
         """Seconds that a consumer may take nothing before it is let go."""
+        self.haste = HASTE
+        """Seconds that the head of a request may take."""
 
     def stop(self) -> None:
         """Ends every feed."""

@@ -1,9 +1,7 @@
 """The one ASGI middleware in front of everything: Host, Origin, where the request comes from, credential, scope."""
 
 import hmac
-import logging
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,10 +13,9 @@ from hermes.surfaces.dashboard.gate.headers import guarded
 from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
 from hermes.surfaces.dashboard.gate.once import Once
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
+from hermes.surfaces.dashboard.gate.visits import Visit, Visits
 from hermes.surfaces.web.addresses import Addresses
 from hermes.surfaces.web.throttle import Throttle
-
-log = logging.getLogger("hermes.dashboard")
 
 SUBPROTOCOL = "hermes.v1"
 TICKET = "ticket."
@@ -53,6 +50,7 @@ class Doors(NamedTuple):
     keys: Keyring
     tickets: Once[Pass]
     links: Once[bool]
+    visits: Visits
     throttle: Throttle
     cookie: str
     """The cookie's name. Cookies know no ports, so it carries ours."""
@@ -66,7 +64,7 @@ class Doors(NamedTuple):
         name = "__Host-hermes" if secure else f"hermes_{port}"
         tickets: Once[Pass] = Once(TICKET_SECONDS, clock)
         links: Once[bool] = Once(LINK_SECONDS, clock)
-        return cls(addresses, keys, tickets, links, Throttle(clock), name, secure, password)
+        return cls(addresses, keys, tickets, links, Visits(keys), Throttle(clock), name, secure, password)
 
     def is_password(self, given: str) -> bool:
         """Whether that is the password. Without one, nothing is."""
@@ -94,11 +92,16 @@ class Gate:
             await send(message)
 
         try:
-            scope["hermes.identity"] = self._judge(scope)
+            identity = scope["hermes.identity"] = self._judge(scope)
         except Refusal as refusal:
             await _refuse(refusal, scope, guarding)
             return
-        await self._app(scope, receive, guarding)
+        if identity is None:
+            await self._app(scope, receive, guarding)
+            return
+        visit = Visit(scope, receive, guarding)
+        async with self._doors.visits.visiting(visit, identity.held):
+            await self._app(scope, visit.receive, visit.send)
 
     def _judge(self, scope: Scope) -> Identity | None:
         """Who asks; None for an open page. Raises Refusal."""
@@ -201,14 +204,11 @@ def _url_token(scope: Scope) -> str | None:
 
 
 def _cookie(headers: dict[str, list[str]], name: str) -> str | None:
-    for value in headers.get("cookie", []):
-        try:
-            found = SimpleCookie(value).get(name)
-        except CookieError as error:  # somebody else's on this host; ours may stand in another header
-            log.debug("a cookie can't be read: %s", error)
-            continue
-        if found is not None:
-            return found.value
+    """Our cookie. Others on this host come along, from any port, and look as they like: they are passed over."""
+    for pair in ";".join(headers.get("cookie", [])).split(";"):
+        given, _, value = pair.strip().partition("=")
+        if given == name:
+            return value
     return None
 
 
@@ -217,7 +217,7 @@ async def _refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
     if refusal.wait:
         headers.append((b"retry-after", str(max(1, round(refusal.wait))).encode()))
     body = msgspec.json.encode({"error": refusal.error, "hint": refusal.hint})
-    if scope["type"] == "http" and refusal.status == 401 and _wants_page(scope):
+    if scope["type"] == "http" and refusal.status in {401, 429} and _wants_page(scope):
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"location", b"/login")]
         refusal.status, body = 303, b""
     kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"

@@ -64,9 +64,16 @@ class Keyring:
         if not hmac.compare_digest(_text(self._sign(body)), mark):
             return None
         found = msgspec.json.decode(_bytes(body), type=Pass)
-        if found.kind != kind or found.expires <= self._clock() or found.id in self._load().revoked:
-            return None
-        return found
+        return found if found.kind == kind and self.is_good(found) else None
+
+    @property
+    def serial(self) -> str:
+        """Tells this key from the one before; it gives nothing of it away."""
+        return hashlib.sha256(self._load().key.encode()).hexdigest()
+
+    def is_good(self, found: Pass) -> bool:
+        """Whether a credential that was read before has neither ended nor been revoked since."""
+        return found.expires > self._clock() and found.id not in self._load().revoked
 
     def revoke(self, found: Pass) -> None:
         """Makes one credential void, for good."""

@@ -1,5 +1,6 @@
 """The way in: the one-time link, the password, tickets, and the way out."""
 
+import asyncio
 import html
 from urllib.parse import parse_qs
 
@@ -12,6 +13,7 @@ from hermes.surfaces.dashboard.gate.gate import Refusal, everything
 
 STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
 _LONGEST_FORM = 10_000
+_FORM_SECONDS = 30.0
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
 <link rel="icon" href="data:,">
@@ -79,11 +81,12 @@ class EntryRoutes:
 
     async def sign_in(self, call: Call) -> Response:
         """The password."""
-        throttle = self._doors.throttle
-        if wait := throttle.wait("password"):
-            return _page(f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>", 429, wait=wait)
         form = (await _body(call)).decode(errors="replace")
         given = parse_qs(form, keep_blank_values=True).get("password", [""])[0]
+        throttle = self._doors.throttle
+        # Nothing is awaited from here on: of many at once, all would have asked before the first fails.
+        if wait := throttle.wait("password"):
+            return _page(f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>", 429, wait=wait)
         if not self._doors.is_password(given):
             return self._wrong("password", f"<p>That is not the password.</p>{_FORM}")
         throttle.succeeded("password")
@@ -141,10 +144,14 @@ def first_visit(board: Dashboard) -> str:
 
 async def _body(call: Call) -> bytes:
     content = b""
-    async for chunk in call.request.stream():
-        content += chunk
-        if len(content) > _LONGEST_FORM:
-            raise Refusal(413, "The form is too large.")
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            async for chunk in call.request.stream():
+                content += chunk
+                if len(content) > _LONGEST_FORM:
+                    raise Refusal(413, "The form is too large.")
+    except TimeoutError as error:
+        raise Refusal(408, "The form took too long.") from error
     return content
 
 

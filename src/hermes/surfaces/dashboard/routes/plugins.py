@@ -2,11 +2,11 @@
 
 import asyncio
 import mimetypes
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
@@ -107,13 +107,13 @@ class PluginRoutes:
         return await self.overview()
 
     def file(self, call: Call) -> Response:
-        """A file of a running plugin's page."""
-        folder = self._plugins.folder(call.path["name"])
-        path = (folder / call.path["file"]).resolve() if folder else Path()
-        if not folder or not path.is_relative_to(folder.resolve()) or path.suffix not in _SERVED or not path.is_file():
-            raise Refusal(404, "There is no such file.")
-        kind = "text/javascript" if path.suffix in {".js", ".mjs"} else mimetypes.guess_type(path.name)[0]
-        return FileResponse(path, media_type=kind, headers={"cache-control": "no-cache"})
+        """A file of a running plugin's page, as long as it is the one that was agreed to."""
+        name = PurePosixPath(call.path["file"])
+        content = self._plugins.file(call.path["name"], str(name)) if name.suffix in _SERVED else None
+        if content is None:
+            raise Refusal(404, "There is no such file.", "If the plugin has changed, enable it again.")
+        kind = "text/javascript" if name.suffix in {".js", ".mjs"} else mimetypes.guess_type(name.name)[0]
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
     def _row(self, plugin: Plugin) -> PluginRow:
         error = self._plugins.errors.get(plugin.name, "")

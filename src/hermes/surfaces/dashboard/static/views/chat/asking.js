@@ -15,7 +15,7 @@ const REACH = {
 const ANSWERS = [
   { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
   { answer: "session", label: "This session", key: "s", memorable: true },
-  { answer: "always", label: "Always exactly this", key: "a", memorable: true },
+  { answer: "always", label: "Always exactly this", key: "a", memorable: true, scope: "admin" },
   { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
 ];
 
@@ -45,7 +45,7 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
   const allowed = may("approve");
-  const offered = ANSWERS.filter((one) => !one.memorable || request.memorable !== false);
+  const offered = ANSWERS.filter((one) => (!one.memorable || request.memorable !== false) && may(one.scope));
   const answer = async (word) => {
     if (state || !allowed) return;
     const counted = await give(place(session, "approvals", request.call_id), { answer: word }, setState);

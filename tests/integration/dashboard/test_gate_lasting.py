@@ -1,0 +1,151 @@
+"""The gate over time: what lasts ends with its credential, and what is slow, odd or guessed in a crowd gets nowhere."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.integration.dashboard.house import PATIENCE, House, opened
+from websockets.exceptions import ConnectionClosed
+
+from hermes.settings import Home, Secrets
+from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.dashboard.gate.visits import SIGNED_OUT
+from hermes.surfaces.dashboard.running import Running
+
+_PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
+
+
+async def _cookie(house: House) -> str:
+    answer = await house.client.get(house.link.removeprefix(house.url))
+    house.client.cookies.clear()
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+async def _closed(one: Any) -> int | None:
+    """The code that a WebSocket is closed with."""
+    async with asyncio.timeout(PATIENCE):
+        try:
+            while True:
+                await one.recv()
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else None
+
+
+@pytest.mark.parametrize("path", ["/api/feed", "/api/pty?command=shell", "/api/events?channel=x", "/api/pub?channel=x"])
+async def test_a_new_key_ends_what_is_open(house: House, path: str) -> None:
+    async with house.socket(path) as one:
+        Keyring(house.app.home, house.app.clock.now).renew()
+        assert await _closed(one) == SIGNED_OUT
+
+
+async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(house: House) -> None:
+    own = {"Cookie": await _cookie(house), "Origin": house.url}
+    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()["ticket"]
+    words = ["hermes.v1", f"ticket.{ticket}"]
+    async with (
+        house.socket("/api/feed", token="", origin=house.url, subprotocols=words) as mine,
+        house.socket("/api/feed") as other,
+    ):
+        assert (await house.client.post("/api/auth/logout", headers=own)).status_code == 200
+        assert await _closed(mine) == SIGNED_OUT
+        await (await other.ping())
+
+
+async def test_a_stream_ends_with_its_token(house: House) -> None:
+    async with house.client.stream("GET", "/api/stream", headers=house.bearer("observe")) as answer:
+        pieces = answer.aiter_bytes()
+        assert b"feed.hello" in await anext(pieces)
+        Keyring(house.app.home, house.app.clock.now).renew()
+        async with asyncio.timeout(PATIENCE):
+            assert [piece async for piece in pieces if b"still here" not in piece] == []
+
+
+@pytest.mark.parametrize(
+    "other", ['theme={"dark": 1}', "a b=1", "a=b c", 'x="open', "=x", "x", "a[0]=1", "path=/", "x=\u00e9"]
+)
+async def test_cookies_of_other_programs_on_this_machine_change_nothing(house: House, other: str) -> None:
+    own = await _cookie(house)
+    for value in (f"{other}; {own}", f"{own}; {other}"):
+        head = f"GET /api/auth HTTP/1.1\nHost: {house.host}\nCookie: {value}\nConnection: close\n\n"
+        assert (await house.raw(head)).startswith(b"HTTP/1.1 200"), value
+
+
+async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(house: House) -> None:
+    stale = {"Cookie": f"{house.served.board.doors.cookie}=hd_x.y", "Accept": "text/html"}
+    answers = [await house.client.get("/", headers=stale) for _ in range(8)]
+    assert {(one.status_code, one.headers["location"]) for one in answers} == {(303, "/login")}
+
+
+async def test_passwords_guessed_all_at_once_are_not_all_looked_at(tmp_path: Path) -> None:
+    async with opened(tmp_path, secrets=_PASSWORD) as house:
+        host, _, port = house.host.partition(":")
+        lines = [await asyncio.open_connection(host, int(port)) for _ in range(12)]
+        body = b"password=wrong"
+        head = f"POST /login HTTP/1.1\r\nHost: {house.host}\r\nOrigin: {house.url}\r\nConnection: close\r\n"
+        for _, writer in lines:
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-1])
+        await house.call("GET", "/api/auth", scope="observe")  # by now all of them have begun
+        for _, writer in lines:
+            writer.write(body[-1:])
+        async with asyncio.timeout(PATIENCE):
+            answers = [await reader.read() for reader, _ in lines]
+        assert sum(b" 401 " in answer[:20] for answer in answers) == 4
+        assert sum(b" 429 " in answer[:20] for answer in answers) == 8
+        for _, writer in lines:
+            writer.close()
+
+
+@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+async def test_a_connection_without_a_request_does_not_last(house: House, sent: str) -> None:
+    house.served.board.hub.haste = 0.1
+    host, _, port = house.host.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(sent.encode())
+    async with asyncio.timeout(PATIENCE):
+        assert await reader.read() == b""
+    writer.close()
+    async with house.client.stream("GET", "/api/stream", headers=house.bearer("observe")) as answer:
+        pieces = answer.aiter_bytes()
+        await anext(pieces)
+        house.app.bus.publish("still.there", {})
+        assert b"still.there" in await anext(pieces)  # an answer may take as long as it likes
+
+
+@pytest.mark.parametrize("name", ["%00", "a%00.js", "a" * 5000, "%252e%252e/server.py", "..%5cserver.py"])
+async def test_names_that_no_file_can_have_are_not_found(house: House, name: str) -> None:
+    for path in (f"/static/{name}", f"/plugins/orb/{name}"):
+        assert (await house.ask("GET", path)).status_code == 404
+
+
+async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None:
+    session = (await house.call("POST", "/api/sessions", {}))["id"]
+    path = f"/api/sessions/{session}/approvals/c1"
+    assert (await house.ask("POST", path, {"answer": "always"}, scope="approve")).status_code == 403
+    for scope, answer in (("approve", "once"), ("approve", "session"), ("approve", "deny"), ("admin", "always")):
+        assert await house.call("POST", path, {"answer": answer}, scope=scope) == {"counted": False}
+
+
+def test_a_dashboard_that_crashed_is_not_taken_for_one_that_runs() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert Running(url, "", "", os.getpid()).listens()
+    assert not Running(url, "", "", os.getpid()).listens()
+
+
+async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(tmp_path: Path) -> None:
+    folder = Home(tmp_path / "home").plugins / "page" / "dashboard"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_bytes(msgspec.json.encode({"name": "page", "entry": "page.js"}))
+    (folder / "page.js").write_text("export default () => {}")
+    async with opened(tmp_path) as house:
+        (row,) = [one for one in (await house.call("GET", "/api/plugins"))["plugins"] if one["name"] == "page"]
+        await house.call("PUT", "/api/plugins/page", {"enabled": True, "hash": row["hash"]})
+        assert (await house.ask("GET", "/plugins/page/page.js")).text == "export default () => {}"
+        (folder / "page.js").write_text("export default () => steal()")
+        (folder / "more.js").write_text("steal()")
+        for name in ("page.js", "more.js"):
+            assert (await house.ask("GET", f"/plugins/page/{name}")).status_code == 404
