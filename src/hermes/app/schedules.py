@@ -112,6 +112,15 @@ class JobBook:
         self._put(job, "paused", "the job was paused")
         return job
 
+    def rest(self, job: Job, why: str) -> None:
+        """It can't run any more as it is, until somebody sees to it."""
+        self._put(msgspec.structs.replace(job, paused=why), "paused", why)
+
+    def replan(self, job: Job, coming: Instant) -> None:
+        """What was planned by a clock that was ahead gives way to what comes first by the clock as it is now."""
+        self.store.put(job, dropped="the clock was set back", following=coming)
+        self.changed(job, "edited", coming)
+
     def resume(self, name: str) -> tuple[Job, Instant]:
         """It runs again, from its next instant on."""
         found = self.store.find(name)

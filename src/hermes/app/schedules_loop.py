@@ -25,6 +25,8 @@ LOOK = 2.0
 
 _ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
 _DAY = 86_400.0
+_RAN = ("running", "done", "failed")
+_TWICE = 1000  # instants that are looked at when the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
@@ -79,13 +81,16 @@ class ScheduleLoop:
             await asyncio.wait({self._delivering})
 
     async def _looked_after(self) -> float:
-        """A step; when the database can't be used just now, that is said once, and tried again."""
+        """A step; when that is not possible just now, it is said once, and tried again."""
         try:
             pause = await self.step()
-        except StoreError as error:
+        except HermesError as error:
             if self._failing != error.message:
                 log.error("schedules can't be looked after: %s", in_sentences(error))  # noqa: TRY400
             self._failing = error.message
+            return LOOK
+        except Exception:  # the main of this task: without it nothing would ever run again
+            log.exception("schedules can't be looked after; it is tried again")
             return LOOK
         self._failing = ""
         return pause
@@ -108,12 +113,41 @@ class ScheduleLoop:
         return LOOK if coming is None else max(0.0, min(LOOK, coming - self._app.clock.now()))
 
     def _clear_up(self) -> None:
-        """Forgets what is long over, and plans what has lost its plan, as after damage of the database."""
+        """Forgets what is long over, and plans what has lost its plan, as after damage of the database, or has one that
+        a clock made which was ahead."""
         store, now = self._book.store, self._app.clock.now()
         store.forget(now - self._app.settings.schedules.keep_days * _DAY)
-        planned = {one.job for one in store.planned()}
-        coming = [following(job, now) for job in store.jobs() if job.id not in planned]
-        store.plan(*(one for one in coming if one is not None))
+        planned: dict[str, list[Instant]] = {}
+        for one in store.planned():
+            planned.setdefault(one.job, []).append(one)
+        for job in store.jobs():
+            coming = self._next_new(job, now)
+            if coming is None:
+                continue
+            if job.id not in planned:
+                store.plan(coming)
+            elif all(one.cause == "schedule" and one.due > coming.due for one in planned[job.id]):
+                self._book.replan(job, coming)
+
+    def _next_new(self, job: Job, now: float) -> Instant | None:
+        """The next instant of a job that has not run yet; a clock that was set back shows some hours twice."""
+        if not self._is_sound(job, now):
+            return None
+        ran = {one.due for one in self._book.store.history(job.id, limit=_TWICE) if one.state in _RAN}
+        coming = following(job, now)
+        while coming is not None and coming.due in ran:
+            coming = following(job, coming.due)
+        return coming
+
+    def _is_sound(self, job: Job, now: float) -> bool:
+        """Whether its next instant can be told. One whose time zone is gone rests, and holds up no other job."""
+        try:
+            following(job, now)
+        except HermesError as error:
+            log.warning("job %s (%s) rests: %s", job.id, job.name, in_sentences(error))
+            self._book.rest(job, error.message)
+            return False
+        return True
 
     async def _begin_due(self, now: float) -> bool:
         """Looks at everything that is due; True when that brought new instants."""
@@ -125,7 +159,7 @@ class ScheduleLoop:
         again = False
         for instant in due:
             job = jobs.get(instant.job)
-            if job is None:
+            if job is None or not await asyncio.to_thread(self._is_sound, job, now):
                 continue
             if self._is_late(instant, now):
                 again = await asyncio.to_thread(self._catch_up, job, instant, now) or again

@@ -3,7 +3,6 @@ out. A job can't make jobs, and its result goes back to where it was asked for, 
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,7 +14,7 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.schedules.plan import following
 from hermes.schedules.words import length
-from hermes.schedules.zones import zone
+from hermes.schedules.zones import on_the_clock
 from hermes.schema.schedules import Instant, Job
 from hermes.schema.tools import ToolResult
 from hermes.tools.tool import tool
@@ -129,4 +128,4 @@ class ScheduleTools:
 
 
 def _local(job: Job, planned: Instant) -> str:
-    return datetime.fromtimestamp(planned.starts, zone(job.zone)).strftime("%a %d %b %Y %H:%M")
+    return on_the_clock(planned.starts, job.zone).strftime("%a %d %b %Y %H:%M")

@@ -58,7 +58,7 @@ class Grammar:
             "in": self._in,
             "tomorrow": lambda: self._once_on(self._today + timedelta(days=1)),
             "today": lambda: self._once_on(self._today),
-            "tonight": lambda: self._once_on(self._today),
+            "tonight": self._tonight,
             "next": lambda: self._coming(self._one_day()),
         }
         word = self._words.take(*beginnings)
@@ -68,8 +68,12 @@ class Grammar:
 
     def _every(self) -> Rule:
         words = self._words
-        if words.take("day", "morning", "evening", "night", "afternoon"):
+        if words.take("day") or words.part_of_day():
             return self._at(_EVERY_DAY)
+        if words.take("half"):
+            words.take("an")
+            words.need("hour")
+            return self._interval(30, "minute")
         if words.take("month"):
             return self._on_in_month()
         if words.take("year"):
@@ -79,6 +83,8 @@ class Grammar:
         if days := self._maybe_days():
             return self._at(days)
         number = 2 if words.take("other") else words.number()
+        if words.next in ("s", "sec", "secs", "second", "seconds"):
+            raise ScheduleError(f"“{words.text}” is too often.", hint="A job runs once a minute at most.")
         unit = words.unit() or words.fail("a day, or a number of minutes, hours, days or weeks,")
         return self._interval(1 if number is None else number, unit)
 
@@ -185,11 +191,10 @@ class Grammar:
     def _at(self, days: tuple[int, ...]) -> Rule:
         return self._cron("*", "*", _numbers(days))
 
-    def _cron(self, day: str, month: str, weekday: str) -> Rule:
-        """On these days, at the times that follow."""
-        times = self._times()
+    def _cron(self, day: str, month: str, weekday: str, times: list[time] | None = None) -> Rule:
+        """On these days, at these times, or at those that follow."""
         by_minute: dict[int, list[int]] = {}
-        for moment in times:
+        for moment in times or self._times():
             by_minute.setdefault(moment.minute, []).append(moment.hour)
         found = [cron(f"{minute} {_list(hours)} {day} {month} {weekday}") for minute, hours in by_minute.items()]
         return Cron(tuple(one.expressions[0] for one in found))
@@ -197,9 +202,14 @@ class Grammar:
     # Pieces
 
     def _times(self) -> list[time]:
-        self._words.take(",")
-        self._words.need("at")
+        self._before_time()
         return self._words.times()
+
+    def _before_time(self) -> None:
+        self._words.part_of_day()
+        self._words.take(",")
+        if not self._words.take("at"):
+            self._words.fail("a time such as “at 9:00”")
 
     def _day_list(self) -> tuple[int, ...]:
         return self._maybe_days() or self._words.fail("a day of the week")
@@ -210,7 +220,7 @@ class Grammar:
     def _maybe_days(self) -> tuple[int, ...] | None:
         """monday, tuesday and friday; monday to thursday; weekdays."""
         words = self._words
-        if words.take("weekdays", "weekday", "workdays"):
+        if words.take("weekdays", "weekday", "workdays", "workday"):
             return _WEEKDAYS
         if words.take("weekends", "weekend"):
             return _WEEKEND
@@ -261,13 +271,14 @@ class Grammar:
         """What begins with none of the usual words."""
         words = self._words
         if words.next == "at":
-            return self._next_time(self._times())
+            return self._from_times(self._times())
         if (day := words.calendar_day()) is not None:
             return self._once_on(day)
         if (month := words.month()) is not None:
             return self._next_date(month)
-        if (weekday := words.day_of_week()) is not None:
-            return self._at((weekday[0],)) if weekday[1] else self._coming(weekday[0])
+        habit = words.next.endswith("days")
+        if (days := self._maybe_days()) is not None:
+            return self._at(days) if habit or len(days) > 1 else self._coming(days[0])
         length = length_of(words)
         if length is None:
             words.fail("every, on, at, in, tomorrow, next or a day")
@@ -283,8 +294,9 @@ class Grammar:
     def _once_on(self, day: date) -> Rule:
         words = self._words
         words.take("t", ",")
-        if words.next and not words.next[0].isdecimal():
-            words.need("at")
+        words.part_of_day()
+        if not words.next[:1].isdecimal() and not words.take("at"):
+            words.fail("a time such as “at 9:00”")
         moment = words.moment()
         words.take(":00")
         return Once(on_the_wall(day, moment, self._zone))
@@ -307,14 +319,26 @@ class Grammar:
             self._words.fail("a day that exists")
         return Once(next((one for one in at if one > self._now), at[0]))
 
-    def _next_time(self, times: list[time]) -> Rule:
+    def _tonight(self) -> Rule:
+        self._words.part_of_day("night")
+        return self._once_on(self._today)
+
+    def _from_times(self, times: list[time]) -> Rule:
+        """at 9; at 9 every weekday; at 9 on mondays."""
+        words = self._words
+        if words.take("daily") or words.phrase("every", "day") or words.phrase("each", "day"):
+            return self._cron("*", "*", "*", times)
+        again = words.take("every", "each", "on")
+        if again == "on" and not words.next.endswith("days"):
+            words.fail("“every”, or a day as in “mondays”,")
+        if again:
+            return self._cron("*", "*", _numbers(self._day_list()), times)
         days = (self._today, self._today + timedelta(days=1))
         at = [on_the_wall(day, moment, self._zone) for day in days for moment in times]
         return Once(min(one for one in at if one > self._now))
 
     def _one_time(self) -> time:
-        self._words.take(",")
-        self._words.need("at")
+        self._before_time()
         return self._words.moment()
 
 

@@ -18,8 +18,10 @@ _SHORT_UNITS |= {"d": "day", "w": "week"}
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 _WORD = re.compile(
-    r"\d+(?:st|nd|rd|th)\b|\d{4}-\d\d-\d\d(?=[t\s]|$)|\d+:\d\d|\d+|:\d\d|[^\W\d]+(?:/[\w+-]+)*|\S", re.UNICODE
+    r"\d+(?:st|nd|rd|th)\b|\d{4}-\d\d-\d\d(?=[t\s]|$)|\d+:\d\d|\d+\.\d\d\b|\d+|:\d\d|[^\W\d]+(?:/[\w+-]+)*|\S",
+    re.UNICODE,
 )
+_PARTS = ("morning", "afternoon", "evening", "night")
 _NAMED_TIMES = {"noon": time(12), "midday": time(12), "midnight": time(0)}
 EXAMPLES = (
     "every weekday at 9:00",
@@ -38,6 +40,7 @@ class Words:
         self.text = " ".join(text.split())
         self._words = [(found[0], found.start(), found.end()) for found in _WORD.finditer(self.text.lower())]
         self._at = 0
+        self._part = ""
 
     @property
     def done(self) -> bool:
@@ -134,11 +137,17 @@ class Words:
         self.skip()
         return found
 
+    def part_of_day(self, named: str = "") -> str:
+        """morning, afternoon, evening or night, if it comes next: hours that follow, up to twelve, are meant so."""
+        part = named or self.take(*_PARTS)
+        self._part = part or self._part
+        return part
+
     def moment(self) -> time:
         """A time of the clock on the wall: 9, 9:30, 9am, 17:30, noon."""
         if self.next in _NAMED_TIMES:
             return _NAMED_TIMES[self.skip()]
-        found = re.fullmatch(r"(\d{1,2})(?::(\d\d))?", self.next)
+        found = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?", self.next)
         if not found:
             self.fail("a time such as 9:00 or 5:30pm")
         hour, minute = int(found[1]), int(found[2] or 0)
@@ -148,9 +157,9 @@ class Words:
         if minute > 59 or hour > (12 if half else 23) or (half and not hour):
             self._at = before
             self.fail("a time between 0:00 and 23:59")
-        if half:
-            hour = hour % 12 + (12 if half == "pm" else 0)
-        self.take("h", "o", "uhr")
+        hour = hour % 12 + (12 if half == "pm" else 0) if half else _within(self._part, hour)
+        if not self.take("h", "uhr"):
+            self.phrase("o", "'", "clock")
         return time(hour, minute)
 
     def times(self) -> list[time]:
@@ -168,6 +177,14 @@ class Words:
         following = [word for word, _, _ in self._words[self._at : self._at + 3]]
         listed = following[:1] in ([","], ["and"])
         return listed and any(word[0].isdecimal() or word in _NAMED_TIMES for word in following[1:])
+
+
+def _within(part: str, hour: int) -> int:
+    """The hour that somebody means who says “8 in the evening”."""
+    if part == "night" and hour == 12:
+        return 0
+    first = {"afternoon": 1, "evening": 1, "night": 6}.get(part, 24)
+    return hour + 12 if first <= hour < 12 else hour
 
 
 def length(seconds: float) -> str:

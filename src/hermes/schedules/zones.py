@@ -1,6 +1,7 @@
 """Time zones: by name, and the one of this machine."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,6 +22,14 @@ def zone(name: str) -> ZoneInfo:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         hint = "Zones have names such as Europe/Berlin, America/New_York or UTC."
         raise ScheduleError(f"There is no time zone {name!r} here.", hint=hint) from error
+
+
+def on_the_clock(at: float, name: str) -> datetime:
+    """An instant as a clock there shows it; in UTC when there is no such zone (any more)."""
+    try:
+        return datetime.fromtimestamp(at, zone(name))
+    except ScheduleError:
+        return datetime.fromtimestamp(at, UTC)
 
 
 def local_zone(environment: Mapping[str, str], link: Path = _LINK) -> str:

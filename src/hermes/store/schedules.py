@@ -20,13 +20,13 @@ WAITING = "waiting"
 CUT_OFF = "the process ended while it ran"
 _FIELDS = ", ".join(Instant.__struct_fields__)
 _PLACES = ", ".join("?" for _ in Instant.__struct_fields__)
-# An instant that was given up before its time may be planned once more.
+# An instant that never ran may be planned once more: it was given up before its time, or by a clock that was ahead.
 _WRITE = f"""
 INSERT INTO instants ({_FIELDS}) VALUES ({_PLACES})
 ON CONFLICT (job, due) DO UPDATE SET
   starts = excluded.starts, cause = excluded.cause, state = excluded.state, reason = excluded.reason,
   repeats = excluded.repeats, ended = excluded.ended
-WHERE instants.state = 'planned' OR (instants.state = 'skipped' AND excluded.state = 'planned')
+WHERE instants.state = 'planned' OR (instants.state IN ('skipped', 'missed') AND excluded.state = 'planned')
 """  # noqa: S608 - our own names
 
 

@@ -462,3 +462,39 @@ async def test_a_job_that_has_to_wait_for_others_is_not_missed(tmp_path: Path) -
         await asyncio.wait({*b.loop._runs.values()}, timeout=30)
         await b.until_idle()
         assert sorted(one[0] for one in b.history()) == ["done", "failed"]
+
+
+async def test_a_job_whose_time_zone_is_gone_rests_and_holds_up_no_other(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        lost, fine = b.job(), b.job()
+        gone = msgspec.structs.replace(lost, zone="Atlantis/Capital")
+        (planned, _) = b.app.store.schedules.planned()
+        b.app.store.schedules.put(gone, dropped="", following=msgspec.structs.replace(planned, job=lost.id))
+        await b.at(9)
+        assert [one.state for one in b.app.store.schedules.history(fine.id)] == ["done"]
+        (ended,) = b.app.store.schedules.history(lost.id)
+        assert (ended.state, "Atlantis/Capital" in ended.reason) == ("skipped", True)
+        assert "Atlantis/Capital" in b.app.store.schedules.find(lost.id).paused
+
+
+async def test_a_clock_that_was_ahead_and_is_set_back_keeps_no_job_from_running(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job()
+        await b.at(9)
+        await b.at(9 + 24 * 365)  # somebody set the year wrong
+        assert b.app.store.schedules.planned()[0].due > MONDAY + 365 * DAY
+        await b.at(10)
+        (planned,) = b.app.store.schedules.planned()
+        assert planned.due == MONDAY + HOUR + DAY
+        await b.at(9 + 24)
+        assert [one.due for one in b.app.store.schedules.history() if one.state == "done"].count(planned.due) == 1
+
+
+async def test_an_hour_that_comes_twice_runs_nothing_twice(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        b.job()
+        await b.at(9)
+        await b.at(8.9)
+        await b.at(9.1)
+        assert [state for state, *_ in b.history()] == ["done"]
+        assert [one.due for one in b.app.store.schedules.planned()] == [MONDAY + HOUR + DAY]

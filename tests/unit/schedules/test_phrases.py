@@ -22,6 +22,19 @@ RECURRING = {
     "every day at noon and midnight": ("0 0,12 * * *",),
     "daily at 9:00": ("0 9 * * *",),
     "every morning at 7": ("0 7 * * *",),
+    "every evening at 8": ("0 20 * * *",),
+    "every evening at 8:30 and 20:45": ("30 20 * * *", "45 20 * * *"),
+    "every night at 10": ("0 22 * * *",),
+    "every night at 2": ("0 2 * * *",),
+    "every night at 12": ("0 0 * * *",),
+    "every afternoon at 3 o'clock": ("0 15 * * *",),
+    "every evening at 8am": ("0 8 * * *",),
+    "every sunday evening at 9": ("0 21 * * 0",),
+    "every workday at 9.30": ("30 9 * * 1-5",),
+    "mon-fri at 9": ("0 9 * * 1-5",),
+    "at 9am every weekday": ("0 9 * * 1-5",),
+    "at 9 daily": ("0 9 * * *",),
+    "at 9 on weekdays": ("0 9 * * 1-5",),
     "every monday, wednesday and friday at 9:00 and 17:30": ("0 9 * * 1,3,5", "30 17 * * 1,3,5"),
     "every mon to thu at 12:30 pm": ("30 12 * * 1-4",),
     "every weekend at 12am": ("0 0 * * 0,6",),
@@ -49,6 +62,9 @@ ONCE = {
     "tomorrow at 17:30": "2026-11-17 17:30",
     "today at 11": "2026-11-16 11:00",
     "tonight at 23:00": "2026-11-16 23:00",
+    "tonight at 8": "2026-11-16 20:00",
+    "tomorrow evening at 7": "2026-11-17 19:00",
+    "tomorrow morning at 7": "2026-11-17 07:00",
     "in 20 minutes": "2026-11-16 10:20",
     "in 1 hour and 30 minutes": "2026-11-16 11:30",
     "in an hour": "2026-11-16 11:00",
@@ -71,12 +87,14 @@ ONCE = {
 REFUSED = {
     "": "empty",
     "every day at 9 " + "and 10 " * 100: "too long",
-    "every day": "Understood “every day”; then “at” is missing",
-    "every weekday arround 9": "Understood “every weekday”; then comes “arround 9”, but “at” should",
+    "every day": "Understood “every day”; then a time such as “at 9:00” is missing",
+    "tomorrow": "then a time such as “at 9:00” is missing",
+    "at 9 on monday": "Understood “at 9 on”; then comes “monday”, but “every”",
+    "every weekday arround 9": "then comes “arround 9”, but a time such as “at 9:00” should",
     "every weekday at 25": "Understood “every weekday at”; then comes “25”",
     "every weekday at 13pm": "then comes “13pm”",
     "every weekday at 9 please": "Understood “every weekday at 9”; then comes “please”",
-    "every 30 seconds": "Understood “every 30”; then comes “seconds”",
+    "every 30 seconds": "is too often",
     "every": "is missing",
     "whenever you like": "should come first",
     "every 7 minutes between 9 and 17": "does not fit",
@@ -117,7 +135,13 @@ def test_what_is_not_understood_says_how_far_it_was(text: str) -> None:
 
 
 def test_intervals_begin_now() -> None:
-    for text, length in (("every 2 hours", 7200), ("every 90 minutes", 5400), ("every 30m", 1800), ("@every 1h", 3600)):
+    for text, length in (
+        ("every 2 hours", 7200),
+        ("every 90 minutes", 5400),
+        ("every half hour", 1800),
+        ("every 30m", 1800),
+        ("@every 1h", 3600),
+    ):
         assert understand(text, NOW, "Europe/Berlin").rule == Every(length, NOW)
 
 

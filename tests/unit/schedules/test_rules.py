@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.schedules.rules import cron, instants, next_after, on_the_wall
-from hermes.schedules.zones import ScheduleError, local_zone, zone
+from hermes.schedules.zones import ScheduleError, local_zone, on_the_clock, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
 ZONES = (
@@ -159,3 +159,8 @@ def test_the_zone_of_this_machine_is_found_by_tz_else_utc() -> None:
         zone("Mars/City")
     with pytest.raises(ScheduleError):
         zone("../../etc/passwd")
+
+
+def test_an_instant_is_shown_also_when_its_zone_is_gone() -> None:
+    assert on_the_clock(0.0, "Asia/Tokyo").hour == 9
+    assert on_the_clock(0.0, "Atlantis/Capital").hour == 0

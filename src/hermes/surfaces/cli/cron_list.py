@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -14,7 +13,7 @@ from hermes.errors import UsageError
 from hermes.schedules.phrases import understand
 from hermes.schedules.rules import instants
 from hermes.schedules.words import length
-from hermes.schedules.zones import ScheduleError, zone
+from hermes.schedules.zones import ScheduleError, on_the_clock
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import find_home, load
 from hermes.surfaces.terminal.text import Screen, clean, cut, one_line, stdout_screen, table
@@ -58,14 +57,13 @@ def in_words(at: float, now: float) -> str:
 
 def local(at: float, zone_name: str) -> str:
     """An instant on the clock on the wall."""
-    return datetime.fromtimestamp(at, zone(zone_name)).strftime("%a %d %b %Y %H:%M")
+    return on_the_clock(at, zone_name).strftime("%a %d %b %Y %H:%M")
 
 
 def _soon(at: float, zone_name: str, now: float) -> str:
     """The same without the year, if that is this one."""
-    where = zone(zone_name)
-    moment = datetime.fromtimestamp(at, where)
-    same = moment.year == datetime.fromtimestamp(now, where).year
+    moment = on_the_clock(at, zone_name)
+    same = moment.year == on_the_clock(now, zone_name).year
     return moment.strftime("%a %d %b %H:%M" if same else "%d %b %Y %H:%M")
 
 
