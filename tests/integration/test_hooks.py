@@ -1,6 +1,9 @@
 """Hooks: found, trusted by their bytes, run beside the work, and never in its way."""
 
 import json
+import os
+import py_compile
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -86,6 +89,60 @@ def test_running_a_hook_does_not_change_it(home: Home, tmp_path: Path) -> None:
     runner.close()
     assert _notes(tmp_path / "out") == [("agent:end", {"session_id": "s"})]
     assert Hooks(home).find("note").state == "trusted"
+
+
+def test_a_hook_runs_from_the_bytes_that_were_agreed_to_also_when_files_change_meanwhile(
+    home: Home, tmp_path: Path
+) -> None:
+    gate, out = tmp_path / "gate", tmp_path / "out"
+    late = (
+        "import os, pathlib\n"
+        f"fd = os.open({str(gate)!r}, os.O_RDONLY)  # waits for the test\n"
+        "os.close(fd)\n"
+        "from .place import OUT\n"
+        "def handle(event_type, context):\n"
+        "    from .later import NOTE\n"
+        "    pathlib.Path(OUT).write_text(NOTE)\n"
+    )
+    folder = _write(home, "late", late)
+    (folder / "place.py").write_text(f"OUT = {str(out)!r}\n")
+    (folder / "later.py").write_text("NOTE = 'as agreed'\n")
+    os.mkfifo(gate)
+    hook = Hooks(home).trust("late")
+    runner = HookRunner([hook])
+    runner.fire("agent:end", {})
+    with gate.open("w"):  # opens once the handler is being loaded
+        for name in ("place.py", "later.py"):
+            (folder / name).write_text("raise SystemExit('this was never agreed to')\n")
+    runner.close(patience=20)
+    assert out.read_text() == "as agreed"
+
+
+def test_what_python_compiled_before_is_not_run(home: Home, tmp_path: Path) -> None:
+    folder = _noting(home, tmp_path / "out")
+    (tmp_path / "evil.py").write_text("def handle(event_type, context):\n    raise SystemExit\n")
+    compiled = folder / "__pycache__" / f"handler.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(
+        str(tmp_path / "evil.py"),
+        cfile=str(compiled),
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+    runner = HookRunner([Hooks(home).trust("note")])
+    runner.fire("agent:end", {})
+    runner.close(patience=20)
+    assert [kind for kind, _ in _notes(tmp_path / "out")] == ["agent:end"]
+
+
+def test_what_a_hook_prints_goes_into_the_log(
+    home: Home, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    _write(home, "loud", "def handle(event_type, context):\n    print('hello', event_type, sep='-')\n")
+    caplog.set_level("INFO", "hermes.hooks")
+    runner = HookRunner([Hooks(home).trust("loud")])
+    runner.fire("agent:end", {})
+    runner.close(patience=20)
+    assert capsys.readouterr().out == ""
+    assert "the hook loud: hello-agent:end" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,11 @@ def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
     return Plugin(folder.name, folder, state, mark, manifest, bundled=bundled)
 
 
-def hash_of(folder: Path) -> str:
-    """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen."""
+def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
+    """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen.
+
+    The Python in it is put into `keep` by its names, as it was read.
+    """
     whole = hashlib.sha256()
     files = size = 0
     for path in files_of(folder):
@@ -114,6 +117,8 @@ def hash_of(folder: Path) -> str:
             raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
         name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
         whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)
+        if keep is not None and path.suffix == ".py":
+            keep[path.relative_to(folder).as_posix()] = content
     return whole.hexdigest()
 
 

@@ -80,7 +80,7 @@ def _test(hook: Hook, event: str) -> int:
         print(f"{hook.name} does not listen to {kind}; it is run all the same.", file=sys.stderr)
     started = time.monotonic()
     try:
-        result = load_handler(hook)(kind, dict(_SAMPLE))
+        result = load_handler(hook, printing=True)(kind, dict(_SAMPLE))
         if inspect.isawaitable(result):
             asyncio.run(asyncio.wait_for(_awaited(result), hook.manifest.timeout))
     except Exception as error:  # noqa: BLE001 - the hook's own failure is what the user wants to see
