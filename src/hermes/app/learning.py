@@ -16,6 +16,7 @@ from hermes.app.learning_tools import Conversation, LearningTools, changed
 from hermes.core.history import History
 from hermes.core.ports import Tool
 from hermes.errors import HermesError, SessionNotFound
+from hermes.events.origin import is_foreign
 from hermes.learning.change import Change, Provenance
 from hermes.learning.curator import unused
 from hermes.learning.learning import Learning, open_learning
@@ -44,6 +45,7 @@ class Learner:
         self._taint = Taint()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Any = None
+        self._mine: Callable[[str], bool] = lambda _: True
         self.learning: Learning = open_learning(app.home, self._settings, environment(), clock=app.clock)
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
@@ -79,10 +81,14 @@ class Learner:
                 self._record(decided.origin.session, changed(decided.change, decided.hash, decided.id))
         return decided
 
-    def start(self) -> None:
-        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it."""
+    def start(self, mine: Callable[[str], bool] = lambda _: True) -> None:
+        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it.
+
+        `mine` says whether a session is this learner's, where a process has several.
+        """
         if self._settings.mode == "off" or self._handle is not None or self._circle is None:
             return
+        self._mine = mine
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
 
     async def close(self) -> None:
@@ -112,7 +118,7 @@ class Learner:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        if isinstance(session, str):
+        if isinstance(session, str) and not is_foreign(event) and self._mine(session):
             self._begin(session, loop)
 
     def _begin(self, session: str, loop: asyncio.AbstractEventLoop) -> None:

@@ -57,6 +57,7 @@ class Staff:
             agent = Agent(self._app, self._secrets, approvals=place.approvals or self._mode, model=place.model)
             if place.attended:
                 self._attached.enter_context(agent.desk.attached(self._surface))
+                agent.learner.start(mine=lambda session: agent.service.works_on(session))  # noqa: PLW0108 - no service yet
             self._agents[place] = agent
         return agent
 
