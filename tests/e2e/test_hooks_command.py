@@ -104,3 +104,24 @@ async def test_the_dashboard_fires_hooks(tmp_path: Path) -> None:
     assert [kind for kind, _, _ in _notes(out)] == [
         "session:start", "agent:start", "agent:step", "agent:end", "session:end",
     ]  # fmt: skip
+
+
+async def test_commands_of_the_terminal_fire_hooks_too(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    async with ModelServer("hello") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        _write(hermes, out)
+        await hermes.run("hooks", "trust", "note")
+        async with hermes.terminal() as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            for typed, told in (("hi", "agent:end"), ("/cost", "command:cost"), ("/new", "session:reset")):
+                terminal.type(f"{typed}\r")
+                async with asyncio.timeout(30):
+                    while told not in {kind for kind, *_ in _notes(out)}:  # noqa: ASYNC110 - another process writes it
+                        await asyncio.sleep(0.05)
+            terminal.type("\x04")
+            assert await terminal.ends() == 0
+    kinds = [kind for kind, platform, _ in _notes(out) if platform == "cli"]
+    assert [kind for kind in kinds if not kind.startswith("agent:")] == [
+        "session:start", "command:cost", "command:new", "session:start", "session:reset", "session:end",
+    ]  # fmt: skip

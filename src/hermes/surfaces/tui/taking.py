@@ -108,6 +108,8 @@ class Taking:
                 hint = f"Did you mean /{near}?" if near else "See /help"
                 chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             else:
+                about = {"platform": "cli", "user": "", "session_id": chat.session}
+                chat.app.bus.publish(f"gateway.command.{slash.name}", about)  # hooks hear of commands everywhere
                 await slash.run(chat, rest.strip())
         except HermesError as error:
             chat.view.say(in_sentences(error), alarming=True)

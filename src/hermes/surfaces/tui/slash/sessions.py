@@ -20,7 +20,10 @@ _READ_AGAIN = 10
 
 async def new(chat: "Chat", _: str) -> None:
     """Begins a new session in the same folder."""
-    await _change(chat, Place(None, Path(chat.app.store.sessions.find(chat.session).cwd or ".")))
+    before = chat.session
+    if await _change(chat, Place(None, Path(chat.app.store.sessions.find(before).cwd or "."))):
+        about = {"platform": "cli", "user": "", "session_id": before, "new_session_id": chat.session}
+        chat.app.bus.publish("gateway.session.reset", about)
 
 
 async def resume(chat: "Chat", name: str) -> None:
