@@ -257,3 +257,10 @@ def test_pages_of_events_follow_a_cursor(store: Store) -> None:
     assert dict(counts) == dict.fromkeys(range(1, 2502), 1)
     assert [row.seq for row in store.log.events("s", after=10, limit=3)] == [11, 12, 13]
     assert store.log.messages("s", after=2499) == [UserMessage(text="2498"), UserMessage(text="2499")]
+
+
+def test_a_branch_works_for_the_same_person(store: Store) -> None:
+    store.log.create("one", SessionCreated(surface="telegram", person="telegram:7"))
+    branched = store.log.branch("one", "two").event
+    assert isinstance(branched, SessionCreated)
+    assert branched.person == "telegram:7"

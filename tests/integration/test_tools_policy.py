@@ -34,6 +34,31 @@ def test_a_link_is_judged_by_its_name_and_by_where_it_leads(tmp_path: Path) -> N
     assert policy.judge(tools["write_file"], {"path": "link/../x", "content": ""}, project).verdict == "ask"
 
 
+def test_a_guest_reads_only_their_own_folder_unasked_and_no_earlier_answer_counts(tmp_path: Path) -> None:
+    project, _ = make(tmp_path)
+    home = tmp_path.resolve() / "home"
+    tools = default_tools(home / "cache" / "outputs", environment={}, hermes_home=home)
+    (tmp_path / "diary.txt").write_text("mine")
+    (project / "link").symlink_to(tmp_path / "diary.txt")
+    (home / "memories").mkdir(parents=True)
+
+    def verdict(tool: str, *, guest: bool = True, **arguments: str) -> str:
+        about = Circumstances(home, tmp_path / "user", sandboxed=True, guest=guest)
+        return ApprovalPolicy("full", about).judge(tools[tool], arguments, project).verdict
+
+    assert verdict("read_file", path="own.txt") == "allow"
+    assert verdict("read_file", path=str(home / "cache" / "outputs" / "terminal-0123456789ab.txt")) == "allow"
+    for path in ("../diary.txt", "link", str(home / "memories" / "USER.md"), str(home / "cache" / "outputs")):
+        assert verdict("read_file", path=path) == "ask", path
+    assert verdict("list_files", path=str(home / "cache" / "outputs")) == "ask"
+    assert verdict("search_files", pattern="mine", path="..") == "ask"
+    assert verdict("terminal", command="cat ../diary.txt") == "ask"
+    assert verdict("read_file", guest=False, path="../diary.txt") == "allow"
+    (home / "policy.yaml").write_text("allow:\n  - tool: read_file\n")
+    assert verdict("read_file", path="../diary.txt") == "ask"
+    assert not ApprovalPolicy("ask", Circumstances(home, tmp_path, guest=True)).warning
+
+
 def test_git_is_free_only_in_a_sandbox_whatever_its_configuration_says(tmp_path: Path) -> None:
     project, bare = make(tmp_path)
     held = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path, sandboxed=True))

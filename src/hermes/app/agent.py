@@ -155,11 +155,22 @@ class Agent:
                 self._outdated.append(self.model)
             for name in ("model", "_room"):
                 self.__dict__.pop(name, None)
-        self.__dict__.pop("policy", None)
+        for name in ("policy", "_guest_policy"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:
-        """Decides about every call of every session of this process."""
+        """Decides about every call of the user's own sessions."""
+        return self._policy(guest=False)
+
+    @cached_property
+    def _guest_policy(self) -> ApprovalPolicy:
+        return self._policy(guest=True)
+
+    def _policy_of(self, session: str) -> ApprovalPolicy:
+        return self._guest_policy if self._app.person(session) else self.policy
+
+    def _policy(self, *, guest: bool) -> ApprovalPolicy:
         variables = environment()
         return ApprovalPolicy(
             self._mode,
@@ -168,6 +179,7 @@ class Agent:
                 Path.home(),
                 sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
                 strict=self.describe().local and self._mode != "full",
+                guest=guest,
                 environment=variables,
             ),
         )
@@ -212,19 +224,19 @@ class Agent:
     def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
         from hermes.codex.lend import Lending
 
-        tools = self.tools(session)
+        tools, policy = self.tools(session), self._policy_of(session)
 
         def judge(command: str, cwd: Path) -> Decision:
-            return self.policy.judge(tools["terminal"], {"command": command}, cwd)
+            return policy.judge(tools["terminal"], {"command": command}, cwd)
 
-        lending = Lending(tools, self.policy, approvals, self._keeper)
+        lending = Lending(tools, policy, approvals, self._keeper)
         return self._codex.runtime(session, approvals, judge=judge, keeper=self._keeper, lending=lending)
 
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
         if self.engine == "codex":
             return self._codex_runtime(session, approvals)
         settings = self._app.settings
-        calls = CallRunner(self.tools(session), self.policy, approvals, self._keeper)
+        calls = CallRunner(self.tools(session), self._policy_of(session), approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
         sight = None if self.model.facts.images else Sight(self._auxiliary)
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room, sight=sight)

@@ -176,7 +176,13 @@ class SessionLog:
             last = _last_row(connection, session, head if at is None else at)
             root, cwd = connection.execute("SELECT root, cwd FROM sessions WHERE id = ?", (session,)).get
             created = SessionCreated(
-                kind="branch", parent=session, parent_seq=last, root=root, surface=surface, cwd=cwd
+                kind="branch",
+                parent=session,
+                parent_seq=last,
+                root=root,
+                surface=surface,
+                cwd=cwd,
+                person=_person(connection, session),
             )
             entry = draft(created)
             now = self._clock.now()
@@ -186,6 +192,13 @@ class SessionLog:
             return first
 
         return self._db.write(job)
+
+
+def _person(connection: apsw.Connection, session: str) -> str:
+    """Whose memory a session uses, as its first row says."""
+    query = "SELECT data FROM events WHERE session = ? AND seq = 1"
+    row = connection.execute(query, (session,)).fetchone()
+    return msgspec.json.decode(row[0], type=SessionCreated).person if row else ""
 
 
 def require_name(session: str) -> None:

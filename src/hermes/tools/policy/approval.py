@@ -24,7 +24,7 @@ from hermes.tools.policy.rulefile import NAME, RuleFile
 from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
 from hermes.tools.policy.spoofs import spoof
 from hermes.tools.policy.summary import call_summary, change_summary, command_summary, description, reading_summary
-from hermes.tools.sensitive import Guard
+from hermes.tools.sensitive import Guard, is_within
 
 if TYPE_CHECKING:
     from hermes.tools.policy.analysis import Judgement
@@ -56,6 +56,9 @@ class Circumstances(msgspec.Struct, frozen=True):
     """Whether commands really run in a sandbox; asked when it matters, as finding out takes a moment."""
     strict: bool = False
     """Ask about every command that does more than read, as small models need it."""
+    guest: bool = False
+    """It works for somebody else than the user: unasked it only reads the working directory, and no earlier answer or
+    rule that allows something counts."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -72,6 +75,11 @@ class ApprovalPolicy:
     def _is_sandboxed(self) -> bool:
         sandboxed = self._about.sandboxed
         return sandboxed if isinstance(sandboxed, bool) else sandboxed()
+
+    @property
+    def _is_careful(self) -> bool:
+        """Whether what may have an effect is asked about in every mode."""
+        return self._about.strict or self._about.guest or bool(self._rules.problem)
 
     @property
     def warning(self) -> str:
@@ -139,8 +147,9 @@ class ApprovalPolicy:
         """Whether a command may run unasked."""
         if finding.level >= Level.UNCLEAR:
             return False
-        careful = self._about.strict or bool(self._rules.problem)
-        if not careful:
+        if self._about.guest:
+            return False
+        if not self._is_careful:
             if self._mode == "full":
                 return True
             if self._is_sandboxed:
@@ -163,6 +172,8 @@ class ApprovalPolicy:
         return self._remembered(decision, book)
 
     def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
+        if self._about.guest:
+            return msgspec.structs.replace(decision, shape="", memorable=False)
         if decision.verdict == "ask" and decision.memorable and decision.shape in book.remembered:
             return msgspec.structs.replace(decision, verdict="allow")
         return decision
@@ -184,7 +195,7 @@ class ApprovalPolicy:
             tool.effect
         ]
         decision = decide(tool, arguments, cwd, paths)
-        if decision.verdict == "ask" and by_tool is not None and self._covers(by_tool[1], paths, cwd):
+        if decision.verdict == "ask" and by_tool and not self._about.guest and self._covers(by_tool[1], paths, cwd):
             decision = Decision("allow", reach=decision.reach)
         return self._bound(decision, tool, arguments, cwd, paths)
 
@@ -211,10 +222,19 @@ class ApprovalPolicy:
 
     def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
         del arguments
-        reason = self._guard.secret(paths, cwd)
+        reason = self._guard.secret(paths, cwd) or (self._elsewhere(tool, paths, cwd) if self._about.guest else "")
         if not reason:
             return Decision("allow")
         return Decision("ask", reading_summary(tool, paths), shown(reason), shape=f"{tool.spec.name} {_listed(paths)}")
+
+    def _elsewhere(self, tool: Tool, paths: tuple[Path, ...], cwd: Path) -> str:
+        """Why a guest may not simply read this. Long outputs are kept under names that nobody can guess."""
+        kept = self._guard.home / "cache" / "outputs"
+        for path in paths:
+            is_output = tool.spec.name == "read_file" and path.parent == kept
+            if not is_output and not is_within(path, cwd) and not is_within(path, cwd.resolve()):
+                return f"{path} is outside the folder of whoever asks for it"
+        return ""
 
     def _typing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         """Input for a program that runs. It counts together with what was typed of its line before."""
@@ -222,9 +242,8 @@ class ApprovalPolicy:
         reach, finding = _typed(getattr(tool, "owner", None), arguments, place)
         if finding.level == Level.FORBID:
             return Decision("forbid", call_summary(tool, arguments), shown(finding.reason), reach)
-        careful = self._about.strict or bool(self._rules.problem)
         free = finding.level <= Level.WORK and self._is_sandboxed and reach == "workspace"
-        if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+        if not self._is_careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
             return Decision("allow", reach=reach)
         reason = finding.reason or "it types into a program that is running"
         return Decision("ask", call_summary(tool, arguments), shown(reason), reach, memorable=False)
@@ -249,7 +268,7 @@ class ApprovalPolicy:
         titles = {found[0] for found in rules if found is not None}
         if "forbid" in titles:
             return Decision("forbid", call_summary(tool, arguments), "your rules forbid this host", "network")
-        careful = self._about.strict or bool(self._rules.problem)
+        careful = self._about.strict or bool(self._rules.problem)  # a guest may look things up
         if "ask" in titles or (careful and not titles):
             return Decision(
                 "ask",
@@ -264,12 +283,11 @@ class ApprovalPolicy:
         del paths
         if tool.spec.name == _TYPES:
             return self._typing(tool, arguments, cwd)
-        careful = self._about.strict or bool(self._rules.problem)
         code = arguments.get("code")
         if tool.spec.name == "run_python" and isinstance(code, str):
             finding = _python(code)
             free = finding.level <= Level.WORK and self._is_sandboxed
-            if not careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+            if not self._is_careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
                 return Decision("allow")
             reason = finding.reason or _NO_SANDBOX
             return Decision(
@@ -280,7 +298,7 @@ class ApprovalPolicy:
                 _exactly(tool, arguments),
                 memorable=not finding.once,
             )
-        if self._mode == "full" and not careful:
+        if self._mode == "full" and not self._is_careful:
             return Decision("allow")
         reason = _caution(tool) or "it may change something"
         return Decision(
