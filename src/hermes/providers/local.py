@@ -68,6 +68,11 @@ class LocalModel:
             self._model = None
 
 
+def require_weights(name: str) -> None:
+    """Raises what the first call would, when the model is not on this machine. Nothing is loaded."""
+    _build(name, lambda *_: None)
+
+
 def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel":
     try:
         from hermes.providers import embedded

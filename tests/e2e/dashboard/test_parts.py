@@ -96,3 +96,36 @@ async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
         }""",
     )
     assert seen == [["1.1", "1.2", "9.1", "1.3", "-.-", "2.-", "2.1"], {"epoch": 2, "seq": 1}]
+
+
+async def test_nothing_hides_in_what_a_person_decides_upon(visit: Page) -> None:
+    given = "rm \u202ecod.exe\u202c \u200b-rf\x1b[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
+    shown = await run(visit, "app/parts/exact.js", "(it, text) => it.revealed(text)", given)
+    assert shown == "rm ⟦U+202E⟧cod.exe⟦U+202C⟧ ⟦U+200B⟧-rf⟦U+001B⟧[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
+    inside = await run(
+        visit, "app/parts/exact.js", "(it, text) => it.revealedJson(text)", '{"a": ["\\u202ex"], "b": 1}'
+    )
+    assert inside == '{"a":["⟦U+202E⟧x"],"b":1}'
+    assert await run(visit, "app/parts/exact.js", "(it, text) => it.revealedJson(text)", "{\u202e") == "{⟦U+202E⟧"
+
+
+async def test_a_feed_connects_anew_after_the_machine_slept(visit: Page) -> None:
+    """Timers stand still while a machine sleeps, so the clock jumps; nobody says that a connection is gone."""
+    body = """async (it) => {
+        const opened = [];
+        const Socket = WebSocket;
+        window.WebSocket = class extends Socket { constructor(...given) { super(...given); opened.push(this); } };
+        const hello = (count) => new Promise((done) => {
+            const look = setInterval(() => opened.length >= count && (clearInterval(look), done()), 5);
+        });
+        const feed = new it.BusFeed("nothing.*", { onEvents: () => {} });
+        await hello(1);
+        const now = Date.now;
+        Date.now = () => now() + 3_600_000;
+        await hello(2);
+        Date.now = now;
+        feed.close();
+        window.WebSocket = Socket;
+        return opened.length;
+    }"""
+    assert await run(visit, "app/feed.js", body) >= 2

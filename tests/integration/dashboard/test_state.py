@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import msgspec
-from tests.integration.dashboard.house import House
+from tests.integration.dashboard.house import House, opened
 
 from hermes.learning.change import FileChange, Provenance, SkillChange
 from hermes.learning.learning import open_learning
 from hermes.schema.events import SessionCreated
+from hermes.settings import Settings
 from hermes.settings.load import environment
+from hermes.settings.sections import Model
 
 _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 
@@ -23,6 +25,14 @@ async def test_sessions_that_are_at_work_are_named(house: House) -> None:
     app.store.leases.release(lease)
     assert (await house.call("GET", "/api/status"))["running"] == []
     assert idle
+
+
+async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_question(tmp_path: Path) -> None:
+    model = Model(provider="embedded", default=str(tmp_path / "none.gguf"))
+    async with opened(tmp_path, Settings(model=model)) as house:
+        status = await house.call("GET", "/api/status", scope="observe")
+        assert status["model"] == ""
+        assert "none.gguf can't be read" in status["model_problem"]
 
 
 async def test_a_command_is_judged_by_mode_and_reach(house: House) -> None:

@@ -34,6 +34,7 @@ from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
+from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.state import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
@@ -169,6 +170,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *FeedRoutes(board).endpoints(),
         *TerminalRoutes(board).endpoints(),
         *StateRoutes(board).endpoints(),
+        *PolicyRoutes(board).endpoints(),
         *LearningRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
         Endpoint("GET", "/", "observe", _page, answer=None, is_page=True),

@@ -1,10 +1,9 @@
-"""How things stand: status, usage, settings, tools, policy, MCP servers, doctor."""
+"""How things stand: status, usage, settings, tools, MCP servers, doctor."""
 
 import asyncio
 import inspect
 import sys
 import typing
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -15,18 +14,17 @@ from hermes.app.staff import Choice
 from hermes.app.toolbox import needs_of
 from hermes.errors import HermesError
 from hermes.events import default_bus
-from hermes.schema.events import Reach
+from hermes.providers.local import PROVIDER as EMBEDDED
+from hermes.providers.local import require_weights
 from hermes.settings import Settings, keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, load_secrets
 from hermes.settings.origins import entries
 from hermes.settings.secrets import mask
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.tools import all_tools
-from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
-from hermes.tools.sandbox.find import find_sandbox
 from hermes.tools.toolsets import toolset_of
 
 _DOCTOR_SECONDS = 60.0
@@ -98,31 +96,6 @@ class ToolList(msgspec.Struct, frozen=True):
     tools: list[ToolRow]
 
 
-class PolicyView(msgspec.Struct, frozen=True):
-    file: str
-    problem: str
-    sandbox: str
-    why: str
-    rules: Any
-
-
-class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    command: Annotated[str, Meta(max_length=100_000)]
-    cwd: str = ""
-    mode: Mode = "ask"
-    reach: Reach = "workspace"
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    verdict: str
-    reason: str
-    reach: str
-
-
-class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    shape: str
-
-
 class Servers(msgspec.Struct, frozen=True):
     servers: list[dict[str, Any]]
 
@@ -138,6 +111,7 @@ class StateRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._app = dashboard.app
+        self._examining = asyncio.Lock()
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -148,9 +122,6 @@ class StateRoutes:
             Endpoint("PUT", "/api/settings/{key}", "admin", self.change, body=NewValue, answer=Applied),
             Endpoint("DELETE", "/api/settings/{key}", "admin", self.restore, answer=Applied),
             Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
-            Endpoint("GET", "/api/policy", "observe", self.policy, answer=PolicyView),
-            Endpoint("POST", "/api/policy/check", "observe", self.check, body=CheckBody, answer=Verdict),
-            Endpoint("POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody),
             Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=Servers),
             Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
         ]
@@ -233,28 +204,6 @@ class StateRoutes:
             ]
         )
 
-    def policy(self) -> PolicyView:
-        """The rules, what is remembered, and the sandbox."""
-        rules = RuleFile(self._app.home.root)
-        book, problem = rules.current(), rules.problem
-        sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
-        return PolicyView(str(rules.path), problem, sandbox.kind, sandbox.why, msgspec.to_builtins(book))
-
-    def check(self, call: Call) -> Verdict:
-        """What would be done with a command, if the model wanted to run it."""
-        body: CheckBody = call.body
-        sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
-        policy = ApprovalPolicy(body.mode, Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
-        found = policy.check(body.command, Path(body.cwd or self._board.folder).expanduser().resolve(), body.reach)
-        return Verdict(found.verdict, found.reason, found.reach)
-
-    def forget(self, call: Call) -> Done:
-        """Forgets a remembered answer."""
-        rules = RuleFile(self._app.home.root)
-        if call.body.shape in rules.current().remembered:
-            rules.forget((call.body.shape,))
-        return Done()
-
     def mcp(self) -> Servers:
         """The MCP servers, as far as is known without connecting."""
         settings = self._app.settings.mcp_servers
@@ -266,7 +215,11 @@ class StateRoutes:
         return Servers([msgspec.to_builtins(one) for one in servers.status()])
 
     async def doctor(self) -> Any:
-        """What is in order on this machine, what is not, and what to do."""
+        """What is in order on this machine, what is not, and what to do. One after the other: each is a process."""
+        async with self._examining:
+            return await self._examine()
+
+    async def _examine(self) -> Any:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "hermes", "doctor", "--json",
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -285,8 +238,10 @@ class StateRoutes:
         """The model that answers, or why there is none."""
         try:
             found = self._board.staff.describe()
+            if found.provider == EMBEDDED:
+                require_weights(found.name)
         except HermesError as error:
-            return "", f"{error.message} {error.hint}".strip()
+            return "", f"{error.message.removesuffix('.')}. {error.hint}".strip()
         return f"{found.provider}:{found.name}", ""
 
 

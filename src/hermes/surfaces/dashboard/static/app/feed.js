@@ -3,7 +3,8 @@ import { openSocket } from "./api.js";
 
 const FIRST_PAUSE = 200; // milliseconds before the second attempt
 const LONGEST_PAUSE = 8000;
-const LONG_AWAY = 30_000; // hidden for so long, a phone may have lost the connection without a word
+const LONG_AWAY = 30_000; // hidden or asleep for so long, a connection may be lost without a word
+const BEAT = 5000; // milliseconds between two looks at the clock: a long one means that the machine slept
 const GONE = new Set([4003, 4004]); // closed for good
 
 class Feed {
@@ -13,6 +14,8 @@ class Feed {
   #attempt = 0;
   #closed = false;
   #hiddenAt = 0;
+  #beat = 0;
+  #beatAt = Date.now();
 
   constructor({ onEvents, onState = () => {} }) {
     this.state = "connecting";
@@ -20,6 +23,7 @@ class Feed {
     this.onState = onState;
     addEventListener("online", this.#now);
     document.addEventListener("visibilitychange", this.#seen);
+    this.#beat = setInterval(this.#awake, BEAT);
     // Not at once: whoever makes a feed has its name first.
     queueMicrotask(() => this.#connect());
   }
@@ -33,6 +37,7 @@ class Feed {
   #finish() {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#beat);
     removeEventListener("online", this.#now);
     document.removeEventListener("visibilitychange", this.#seen);
     this.#drop();
@@ -94,6 +99,12 @@ class Feed {
   #now = () => {
     this.#pause = 0;
     this.#connect();
+  };
+
+  #awake = () => {
+    const slept = Date.now() - this.#beatAt > LONG_AWAY;
+    this.#beatAt = Date.now();
+    if (slept && !document.hidden) this.#now();
   };
 
   #seen = () => {

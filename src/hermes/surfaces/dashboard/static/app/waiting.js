@@ -17,6 +17,10 @@ export const changes = new Store({ count: 0, event: null });
 
 let timer = 0;
 
+function note(event) {
+  changes.set({ count: changes.value.count + 1, event });
+}
+
 /** Asks again, soon. */
 export function refreshWaiting() {
   clearTimeout(timer);
@@ -34,13 +38,13 @@ export function watch() {
   return new BusFeed(PATTERN, {
     onState: (state) => {
       connection.set(state);
-      if (state === "live") refreshWaiting();
+      if (state !== "live") return;
+      refreshWaiting();
+      note(null); // Lists look again: what happened while there was no connection is not told.
     },
     onEvents: (events) => {
       for (const event of events) {
-        if (event.type.startsWith("session.") || event.type.startsWith("agent.turn.")) {
-          changes.set({ count: changes.value.count + 1, event });
-        }
+        if (event.type.startsWith("session.") || event.type.startsWith("agent.turn.")) note(event);
       }
       if (events.some((event) => !event.type.startsWith("session."))) refreshWaiting();
     },

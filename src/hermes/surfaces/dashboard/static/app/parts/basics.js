@@ -34,9 +34,15 @@ export function Loading({ label = "Loading" }) {
 
 /** What went wrong, with a way on. */
 export function Problem({ error, retry }) {
-  return html`<div class="problem" role="alert"><${Icon} name="warn" /><div><strong>${error.message}</strong>
-    ${error.hint && html`<div>${error.hint}</div>`}</div>
+  return html`<div class="problem" role="alert"><${Icon} name="warn" /><div><strong><${Words}
+    text=${error.message} /></strong>${error.hint && html`<div><${Words} text=${error.hint} /></div>`}</div>
     ${retry && html`<${Button} icon="retry" onClick=${retry}>Try again<//>`}</div>`;
+}
+
+/** A sentence of Hermes: it begins with a capital letter, and what stands between backticks is code. */
+export function Words({ text }) {
+  const parts = (text.charAt(0).toUpperCase() + text.slice(1)).split("`");
+  return parts.map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 }
 
 /** A moment, as a distance from now; the exact one is its title. `at` is in unix seconds. */

@@ -14,7 +14,13 @@ export function ago(at, now = Date.now() / 1000) {
 }
 
 export function absolute(at) {
-  return new Date(at * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const options = { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" };
+  return new Date(at * 1000).toLocaleString(undefined, options);
+}
+
+/** The time of day, as wide for each moment as for any other. */
+export function clock(at) {
+  return new Date(at * 1000).toTimeString().slice(0, 8);
 }
 
 /** Dollars; small amounts keep what makes them different from nothing. */

@@ -2,6 +2,7 @@
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
+import { revealed, revealedJson } from "../../app/parts/exact.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
 import { Fragment, html, useEffect, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
@@ -73,12 +74,12 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
       ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
     <${WhatHappens} request=${request} />
     <dl class="facts">
-      ${request.reason && html`<dt>Why you are asked</dt><dd>${request.reason}</dd>`}
+      ${request.reason && html`<dt>Why you are asked</dt><dd>${revealed(request.reason)}</dd>`}
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
       ${request.shape && request.memorable !== false &&
-        html`<dt>“Always” covers</dt><dd class="mono">${request.shape}</dd>`}
+        html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`}
       ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
     ${allowed ? html`<div class="asking-row">
@@ -96,7 +97,8 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
 
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */
 function WhatHappens({ request }) {
-  const { summary = "", name, arguments: text } = request;
+  const { name } = request;
+  const [summary, text] = [revealed(request.summary ?? ""), revealedJson(request.arguments ?? "{}")];
   const diff = diffOf(name, text);
   const [words, change] = parted(summary);
   if (change) return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}

@@ -50,7 +50,7 @@ export function Drawer({ current, open, onClose, words, setWords }) {
       ${hits && html`<h3 class="drawer-part">In what was said</h3>
         ${hits.map((hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
           href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
-            ${hit.title || "Untitled"}</span><span class="drawer-snippet">${hit.snippet}</span></a>`)}${!hits.length &&
+            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`)}${!hits.length &&
               html`<p class="muted">Nothing was found.</p>`}`}
       ${sessions && !shown.length && !hits &&
         html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`}
@@ -65,7 +65,7 @@ function Row({ session, current, asks, onClick }) {
   return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
     aria-current=${here ? "page" : undefined} onClick=${onClick}>
     <span class="drawer-title">${asks && html`<span class="dot warn" role="img"
-      aria-label="waits for you" />`}${session.title || "Untitled"}</span>
+      aria-label="waits for you" />`}<span>${session.title || "Untitled"}</span></span>
     <span class="drawer-note"><${Time} at=${session.updated} />
       ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
 }

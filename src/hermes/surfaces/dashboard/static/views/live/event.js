@@ -1,7 +1,7 @@
 // One event of the bus: as a row of the stream, and whole.
 import { Button, Empty } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
-import { absolute } from "../../app/parts/format.js";
+import { absolute, clock } from "../../app/parts/format.js";
 import { pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
@@ -33,8 +33,8 @@ export function textOf(kept) {
 
 export function EventRow({ kept, current, onPick }) {
   const { event } = kept;
-  const when = new Date((event.ts ?? 0) * 1000);
-  const time = event.ts ? `${when.toTimeString().slice(0, 8)}.${String(when.getMilliseconds()).padStart(3, "0")}` : "";
+  const fraction = String(Math.floor((event.ts ?? 0) * 1000) % 1000).padStart(3, "0");
+  const time = event.ts ? `${clock(event.ts)}.${fraction}` : "";
   const durable = event.seq !== undefined;
   return html`<button type="button" class="event-row" tabindex="-1" aria-current=${current ? "true" : undefined} onClick=${onPick} title=${durable ? "A row of the log" : "Only announced, not kept"}>
     <time>${time}</time><span class="event-topic" style=${{ color: `var(--${COLOURS[event.src ?? event.type] ?? "text"})` }}>${durable ? html`<b>${event.type}</b>` : event.type}</span>

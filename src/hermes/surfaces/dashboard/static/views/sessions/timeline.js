@@ -2,7 +2,7 @@
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Icon, Loading, Problem, Tag, Time } from "../../app/parts/basics.js";
-import { count, money, plural } from "../../app/parts/format.js";
+import { clock, count, money, plural } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { Rows } from "../rows.js";
@@ -72,7 +72,7 @@ function Head({ session, detail, about, story, children }) {
 
 function Controls({ player, steps, step, story }) {
   const place = `${player.at + 1} of ${steps.length}`;
-  const when = new Date(step.ts * 1000).toLocaleTimeString();
+  const when = clock(step.ts);
   return html`<div class="controls">
     <${Button} icon=${player.playing ? "pause" : "play"} kind="primary" label=${player.playing ? "Pause" : "Play"} onClick=${player.toggle} />
     <${Button} kind="quiet" icon="left" label="Step back" onClick=${() => player.go(player.at - 1)} disabled=${player.at === 0} />
@@ -95,7 +95,7 @@ function Kinds({ story, hidden, toggle }) {
 
 function StepRow({ step, current, onPick }) {
   return html`<button type="button" class=${`step-row kind-${step.kind}`} aria-current=${current ? "step" : undefined} onClick=${onPick} tabindex=${current ? 0 : -1}>
-    <i aria-hidden="true" /><span class="step-title">${step.title}</span><time>${new Date(step.ts * 1000).toLocaleTimeString()}</time><span class="step-text">${step.text.slice(0, 200)}</span>
+    <i aria-hidden="true" /><span class="step-title">${step.title}</span><time>${clock(step.ts)}</time><span class="step-text">${step.text.slice(0, 200)}</span>
   </button>`;
 }
 

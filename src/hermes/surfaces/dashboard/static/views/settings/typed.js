@@ -1,7 +1,7 @@
 // The typed settings: each with its meaning, its value and where that comes from; edited in place, judged by the server.
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Empty, Icon, Tag } from "../../app/parts/basics.js";
+import { Button, Empty, Icon, Tag, Words } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { Loaded, useLoaded } from "../loading.js";
@@ -62,7 +62,7 @@ function Setting({ one, again }) {
   };
   const control = { one, text, setText, save, reset, fixed, typed, ...state };
   return html`<div class="setting" data-key=${one.key}>
-    <div class="setting-about"><label class="setting-key" for=${`set-${one.key}`}>${one.key.split(".").slice(1).join(".") || one.key}</label><p class="muted" id=${`about-${one.key}`}>${plainWords(one.description)}</p></div>
+    <div class="setting-about"><label class="setting-key" for=${`set-${one.key}`}>${one.key.split(".").slice(1).join(".") || one.key}</label><p class="muted" id=${`about-${one.key}`}><${Words} text=${one.description} /></p></div>
     <div class="setting-value"><${Control} ...${control} />
       ${state.error && html`<p class="field-error" role="alert" id=${`wrong-${one.key}`}>${state.error.message} ${state.error.hint}</p>`}
       <p class="setting-origin">${one.origin === "default" ? html`<${Tag}>default<//>` : isVariable ? html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>` : html`<${Tag} kind="accent">${one.origin}<//>`}
@@ -98,10 +98,6 @@ function asTyped(value) {
   if (typeof value !== "object") return String(value);
   const isShort = JSON.stringify(value).length < 60;
   return JSON.stringify(value, null, isShort ? 0 : 2);
-}
-
-function plainWords(text) {
-  return text.split("`").map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 }
 
 function textOf(one) {

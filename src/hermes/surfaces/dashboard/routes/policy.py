@@ -1,0 +1,76 @@
+"""What Hermes may do: the rules, the sandbox, what would be asked, and forgetting a remembered answer."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes.schema.events import Reach
+from hermes.settings.load import environment
+from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
+from hermes.tools.sandbox.find import find_sandbox
+
+
+class PolicyView(msgspec.Struct, frozen=True):
+    file: str
+    problem: str
+    sandbox: str
+    why: str
+    rules: Any
+
+
+class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(max_length=100_000)]
+    cwd: str = ""
+    mode: Mode = "ask"
+    reach: Reach = "workspace"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    verdict: str
+    reason: str
+    reach: str
+
+
+class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    shape: str
+
+
+class PolicyRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._app = dashboard.app
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/api/policy", "observe", self.policy, answer=PolicyView),
+            Endpoint("POST", "/api/policy/check", "observe", self.check, body=CheckBody, answer=Verdict),
+            Endpoint("POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody),
+        ]
+
+    def policy(self) -> PolicyView:
+        """The rules, what is remembered, and the sandbox."""
+        rules = RuleFile(self._app.home.root)
+        book, problem = rules.current(), rules.problem
+        sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
+        return PolicyView(str(rules.path), problem, sandbox.kind, sandbox.why, msgspec.to_builtins(book))
+
+    def check(self, call: Call) -> Verdict:
+        """What would be done with a command, if the model wanted to run it."""
+        body: CheckBody = call.body
+        sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
+        policy = ApprovalPolicy(body.mode, Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
+        found = policy.check(body.command, Path(body.cwd or self._board.folder).expanduser().resolve(), body.reach)
+        return Verdict(found.verdict, found.reason, found.reach)
+
+    def forget(self, call: Call) -> Done:
+        """Forgets a remembered answer."""
+        rules = RuleFile(self._app.home.root)
+        if call.body.shape in rules.current().remembered:
+            rules.forget((call.body.shape,))
+        return Done()
