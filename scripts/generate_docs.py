@@ -94,13 +94,14 @@ def tools_page() -> str:
 def _every_tool() -> dict[str, Tool]:
     """The tools of an empty home, with everything they could need."""
     from hermes.app import build
+    from hermes.app.schedules_tool import schedule_tools
     from hermes.app.toolbox import needs_of
     from hermes.settings import Home, Secrets
     from hermes.tools import all_tools
 
     home = Home(Path("/nonexistent"))
     with build(Settings(tools=Tools(enabled=("browser",))), home) as app:
-        return all_tools(needs_of(app, Secrets({}, {})))
+        return all_tools(needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli")))
 
 
 def slash_page() -> str:

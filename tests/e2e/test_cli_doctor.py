@@ -193,3 +193,26 @@ def test_the_model_that_answers_is_named_and_whether_it_can_be_asked(tmp_path: P
     assert model["status"] == status
     assert "anthropic claude" in model["message"]
     assert key == "" or key not in model["message"]
+
+
+def test_hooks_that_do_not_run_and_webhooks_without_a_key_are_named(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name in ("good", "new", "bad"):
+        (home / "hooks" / name).mkdir(parents=True)
+        (home / "hooks" / name / "handler.py").write_text("def handle(event_type, context): pass\n")
+        (home / "hooks" / name / "HOOK.yaml").write_text(f"name: {name}\nevents: [agent:end]\n")
+    (home / "hooks" / "bad" / "HOOK.yaml").write_text("name: bad\n")
+    (home / "config.yaml").write_text(
+        "webhooks:\n  mine: {url: 'https://example.org/in', secret: MINE_SECRET}\n"
+        "  theirs: {url: 'https://example.org/in', secret: THEIR_SECRET}\n"
+    )
+    subprocess.run([HERMES, "hooks", "trust", "good"], env={**os.environ, "HERMES_HOME": str(home)}, check=True)
+    (home / "hooks" / "good" / "more.py").write_text("x = 1\n")
+    code, found = findings(home, MINE_SECRET="signed")  # noqa: S106 - of this test
+    assert code == 1
+    told = {(one["check"], one["status"], one["message"].split()[0]) for one in found}
+    assert told >= {
+        ("hooks", "warn", "good"), ("hooks", "ok", "new"), ("hooks", "warn", "bad"),
+        ("webhooks", "ok", "mine"), ("webhooks", "fail", "theirs"),
+    }  # fmt: skip
+    assert all(finding["to_do"] for finding in found if finding["status"] != "ok")

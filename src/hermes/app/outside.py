@@ -5,6 +5,7 @@ import hashlib
 import logging
 import os
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -45,12 +46,27 @@ class Outside:
 
     def open(self) -> None:
         """Begins whatever is configured, or found in the home."""
-        parts = (self._open_window, self.start_bridge, self._start_hooks, self._start_webhooks, self._start_traces)
+        self._begin(self._open_window, self.start_bridge, self._start_hooks, self._start_webhooks, self._start_traces)
+
+    def _begin(self, *parts: Callable[[], None]) -> None:
         for begin in parts:
             try:
                 begin()
             except (OSError, HermesError) as error:
                 log.warning("%s: %s", begin.__name__.strip("_").replace("_", " "), error)
+
+    def reload(self, secrets: Secrets) -> None:
+        """Looks at hooks, webhooks and traces again, by the app's settings as they are now. Takes a moment."""
+        self._secrets = secrets
+        for webhook in self._webhooks:
+            webhook.stop()
+        self._webhooks.clear()
+        self._unsigned.clear()
+        if self._traces is not None:
+            self._traces.stop()
+            self._traces = None
+        again = self._start_hooks if self._hooks is None else self._hooks.reload
+        self._begin(again, self._start_webhooks, self._start_traces)
 
     def close(self) -> None:
         """Ends everything. Hooks and webhooks get a moment to be done."""

@@ -83,9 +83,9 @@ class Toolbox:
 
     def _make(self, session: str) -> Mapping[str, Tool]:
         served = tuple(self.servers.tools().values()) if self.servers is not None else ()
-        info = self._app.store.sessions.find(session)
+        info = self._app.store.sessions.origin(session)
         if info.kind == "child":
-            info = self._app.store.sessions.find(info.root)
+            info = self._app.store.sessions.origin(info.root)
         person = self._app.person(session)
         extra = (*self._more(session), *served, *(() if person else self._scheduling(info.surface)))
         needs = needs_of(self._app, self._secrets, surface=info.surface, extra=extra, digest=self._digest)
@@ -96,9 +96,8 @@ class Toolbox:
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
-        """Tools for jobs, where the user wants them: `auto` is where there are jobs, and in chats."""
-        wanted = self._app.settings.schedules.tool
-        if wanted == "off" or (wanted == "auto" and surface in SURFACES and not self._app.store.has_jobs):
+        """Tools for jobs, where the user wants them."""
+        if not offers_schedules(self._app, surface):
             return ()
         from hermes.app.schedules_tool import schedule_tools
 
@@ -108,6 +107,13 @@ class Toolbox:
         task = asyncio.get_running_loop().create_task(close_tools(tools))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+def offers_schedules(app: App, surface: str) -> bool:
+    """Whether there are tools for jobs: `auto` is where there are jobs, and in chats. Looking creates nothing."""
+    wanted = app.settings.schedules.tool
+    in_chat = surface == "gateway" or surface not in SURFACES
+    return wanted == "on" or (wanted == "auto" and (in_chat or (app.has_log and app.store.has_jobs)))
 
 
 def needs_of(

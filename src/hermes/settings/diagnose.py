@@ -133,6 +133,7 @@ class _Walk:
                 and secrets.is_secret_name(path[-1])
                 and scalar.value
                 and not scalar.value.startswith("$")
+                and not secrets.names_variable(scalar.value)
                 and unwrap(annotation)[0] is str
             ):
                 self._secret(scalar, path)

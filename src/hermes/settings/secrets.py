@@ -59,6 +59,11 @@ def is_secret_name(name: str) -> bool:
     return re.search(_KEY_NAME, name.replace("-", "_")) is not None
 
 
+def names_variable(value: str) -> bool:
+    """Whether `value` (WEBHOOK_SECRET) is where a secret is kept, and not one itself."""
+    return "_" in value and re.fullmatch(_VARIABLE, value) is not None
+
+
 def is_secret_variable(name: str) -> bool:
     """Whether `name` is the environment variable of a secret, and so belongs in `.env`."""
     return re.fullmatch(_VARIABLE, name) is not None and is_secret_name(name)

@@ -11,6 +11,7 @@ import msgspec
 from tests.integration.gateway.house import OWNER, until
 
 from hermes.app import build
+from hermes.plugins.hooks import Hooks
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
@@ -155,6 +156,16 @@ async def test_a_connect_that_hangs_is_cut_and_shown_and_tried_again(tmp_path: P
             assert "@loopback_bot" in status.out
 
 
+def _trusted_hook(home: Path, tmp_path: Path) -> Path:
+    """A hook that came while the gateway runs; it makes the file that is returned."""
+    folder, out = home / "hooks" / "late", tmp_path / "told"
+    folder.mkdir(parents=True)
+    (folder / "HOOK.yaml").write_text("name: late\nevents: [agent:end]\n")
+    (folder / "handler.py").write_text(f"def handle(event_type, context):\n    open({str(out)!r}, 'w').close()\n")
+    Hooks(Home(home)).trust("late")
+    return out
+
+
 async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("hello") as model:
         service = Service(tmp_path, telegram, model)
@@ -165,8 +176,11 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path
             service.token(TOKEN)
             process.send_signal(signal.SIGHUP)
             await service.until_platform(lambda one: one.get("state") == "connected")
+            out = _trusted_hook(service.hermes.home, tmp_path)
+            process.send_signal(signal.SIGHUP)
             telegram.say("hi")
             await telegram.sees("hello")
+            await until(out.exists)
             (service.hermes.home / "config.yaml").write_text("gateway: [broken")
             process.send_signal(signal.SIGHUP)
             await until(lambda: "were not reloaded" in service.status().get("problem", ""))

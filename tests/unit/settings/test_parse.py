@@ -129,3 +129,12 @@ def test_any_text_is_either_accepted_or_explained(text: str) -> None:
 @given(st.text(max_size=40))
 def test_any_scalar_is_either_accepted_or_explained(text: str) -> None:
     parse_config(f"display:\n  color: {text}\n")
+
+
+def test_where_a_secret_is_kept_is_no_secret_also_when_something_else_is_wrong() -> None:
+    webhooks = "webhooks:\n  mine: {url: 'https://example.org', secret: MINE_SECRET}\n"
+    (problem,) = problems(f"{webhooks}stor: 1\n")
+    assert "stor" in problem
+    assert any(
+        "a secret does not belong" in one for one in problems(webhooks.replace("MINE_SECRET", "hunter2") + "stor: 1")
+    )

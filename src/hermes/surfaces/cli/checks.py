@@ -247,6 +247,12 @@ def codex_engine(site: Site) -> list[Finding]:
     return findings(site)
 
 
+def outside(site: Site) -> list[Finding]:
+    from hermes.surfaces.cli.outside_check import findings
+
+    return findings(site)
+
+
 CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     python_version,
     sqlite_version,
@@ -261,4 +267,5 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     sandbox,
     model,
     codex_engine,
+    outside,
 )

@@ -47,14 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hermes.app.toolbox import needs_of
+    from hermes.app.toolbox import needs_of, offers_schedules
     from hermes.tools import all_tools
 
     home = find_home()
     with build(load(home=home), home) as app:
         needs = needs_of(app, load_secrets(home=home), surface=args.surface, extra=_of_the_agent(app))
         tools = all_tools(needs)
-        rows = listed(tools, needs.choice)
+        hidden = () if offers_schedules(app, args.surface) else ("schedule",)
+        rows = listed(tools, msgspec.structs.replace(needs.choice, disabled=(*needs.choice.disabled, *hidden)))
         unknown = needs.choice.unknown(tools)
     if args.json:
         print(msgspec.json.format(msgspec.json.encode(document(rows, unknown)), indent=2).decode())
@@ -68,10 +69,12 @@ def _of_the_agent(app: App) -> tuple[Tool, ...]:
     """Tools that are made of the agent itself, and those that MCP servers offered last."""
     from hermes.app.agent import Agent
     from hermes.app.delegation import Delegation
+    from hermes.app.schedules_tool import schedule_tools
 
     agent = Agent(app, load_secrets(home=app.home))
     servers = agent.toolbox.servers
-    return Delegation(app, lambda: agent.service).delegate, *(servers.tools().values() if servers else ())
+    served = servers.tools().values() if servers else ()
+    return Delegation(app, lambda: agent.service).delegate, *schedule_tools(app, "cli"), *served
 
 
 def listed(tools: Mapping[str, Tool], choice: Choice) -> list[Listed]:

@@ -59,6 +59,7 @@ class Gateway:
         """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
         loop = asyncio.get_running_loop()
         self._app.go_live(self._secrets, "gateway")
+        self._app.store.share()
         await self._build()
         self._office.start()
         jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
@@ -82,6 +83,8 @@ class Gateway:
         self._access.use(settings.gateway)
         self._office.settings = settings.gateway
         await self.staff.renew(secrets)
+        if self._app.outside is not None:
+            await asyncio.to_thread(self._app.outside.reload, secrets)
         await self._listener.close()
         self._listener = Listener(settings.gateway.host, settings.gateway.port)
         await self._build()
