@@ -83,6 +83,17 @@ class Chats:
         """Chats, the most recently used first."""
         return self._every("1 ORDER BY updated DESC LIMIT ?", (limit,))
 
+    def of_person(self, platform: str, person: str) -> list[Binding]:
+        """Chats that somebody began, the most recently used first."""
+        place = f"{platform}/"
+        return self._every("person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC", (person, len(place), place))
+
+    def shown(self, key: str, limit: int = 50) -> list[str]:
+        """Sessions of which something was sent to a chat lately, the latest first."""
+        query = "SELECT session FROM gateway_outbox WHERE chat = ? ORDER BY id DESC LIMIT ?"
+        rows = self._db.read(lambda connection: connection.execute(query, (key, limit)).fetchall())
+        return list(dict.fromkeys(row[0] for row in rows))
+
     def bind(self, binding: Binding) -> "Future[None]":
         """Gives a chat its session; another chat that had it loses it."""
         values = (*msgspec.structs.astuple(binding), self._clock.now())

@@ -98,7 +98,8 @@ class TelegramServer:
     def press(self, shown: Shown, label: str, *, sender: int = 1) -> None:
         """Somebody presses a button."""
         data = next(one["callback_data"] for row in shown.buttons for one in row if one["text"] == label)
-        message = {"message_id": shown.id, "chat": {"id": int(shown.chat), "type": "private"}, "date": 0}
+        kind = "private" if int(shown.chat) > 0 else "supergroup"
+        message = {"message_id": shown.id, "chat": {"id": int(shown.chat), "type": kind}, "date": 0}
         self._ids += 1
         who = {"id": sender, "is_bot": False, "first_name": f"Person{sender}"}
         self._push({"callback_query": {"id": str(self._ids), "from": who, "message": message, "data": data}})

@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.integration.gateway.house import opened, until
 
 from hermes.errors import HermesError, UsageError
+from hermes.store.people import Known
 from hermes.surfaces.gateway.access import Access
 from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
 from hermes.testing.telegram_server import TelegramServer
 
 STRANGER = 666
@@ -103,3 +106,50 @@ async def test_an_anonymous_administrator_is_nobody(tmp_path: Path) -> None:
             telegram.say("@loopback_bot hi", sender=1, chat=-5, sender_chat={"id": -5, "type": "supergroup"})
             await until(lambda: house.gateway.posts["telegram"].counters.strangers == 1)
         assert telegram.messages == []
+
+
+async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_folder(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"allow": ("telegram:2",), "sessions": {"telegram.group": "chat"}}
+    async with TelegramServer() as telegram, ModelServer("to the owner", "to the other") as model:
+        async with opened(tmp_path, model, telegram, **settings) as house:
+            telegram.say("@loopback_bot hi", chat=-5)
+            await telegram.sees("to the owner", chat=-5)
+            telegram.say("@loopback_bot hello", sender=2, chat=-5)
+            await telegram.sees("to the other", chat=-5)
+            telegram.say("/resume@loopback_bot last", chat=-5)
+            await telegram.sees("Others take part here", chat=-5)
+            binding = house.app.store.chats.find("telegram/-5")
+            assert binding is not None
+            assert house.app.person(binding.session) == "telegram:room--5"
+            assert house.app.store.sessions.find(binding.session).cwd.startswith(str(tmp_path / "work" / "people"))
+        assert len(model.posts) == 2
+
+
+async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("as the owner", "as a user") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            people = house.app.store.people
+            people.put(Known("telegram", "2", "Anna", "owner", 0.0))
+            telegram.say("hello", sender=2)
+            await telegram.sees("as the owner", chat=2)
+            people.put(Known("telegram", "2", "Anna", "user", 0.0))
+            telegram.say("hello again", sender=2)
+            await telegram.sees("as a user", chat=2)
+            binding = house.app.store.chats.find("telegram/2")
+            assert binding is not None
+            assert house.app.person(binding.session) == "telegram:2"
+        assert b"as the owner" not in model.posts[1].body
+
+
+async def test_a_user_reads_the_owners_files_only_if_the_owner_allows_it(tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("what the owner thinks")
+    arguments = msgspec.json.encode({"path": str(tmp_path / "diary.txt")}).decode()
+    read = Served(calls=(ServedCall(name="read_file", arguments=arguments),))
+    async with TelegramServer() as telegram, ModelServer("hi owner", read, "so be it") as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
+            telegram.say("hello")
+            await telegram.sees("hi owner")
+            telegram.say("what does the owner think?", sender=2)
+            telegram.press(await telegram.sees("diary.txt is outside the folder", chat=1), "Deny")
+            await telegram.sees("so be it", chat=2)
+        assert b"what the owner thinks" not in model.posts[2].body

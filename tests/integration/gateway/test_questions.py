@@ -139,3 +139,70 @@ async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> No
             telegram.say("/approve")
             await telegram.sees("written down")
         assert (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_a_made_up_press_answers_nobody_elses_question(tmp_path: Path) -> None:
+    arguments = msgspec.json.encode({"question": "Which colour?", "options": ["red", "blue"]}).decode()
+    script = (Served(calls=(ServedCall(name="ask_user", arguments=arguments),)), "I see")
+    async with TelegramServer() as telegram, ModelServer(*script) as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
+            telegram.say("paint it")
+            question = await telegram.sees("Which colour?")
+            elsewhere = msgspec.structs.replace(question, chat="2", id=999)
+            telegram.press(elsewhere, "red", sender=2)
+            await telegram.until(lambda server: server.notes == ["This is not yours to answer."])
+            telegram.press(question, "blue")
+            await telegram.sees("I see")
+        assert b"blue" in model.posts[1].body
+
+
+async def test_where_users_may_approve_it_counts_only_in_the_chat_that_was_asked(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:2",), approvers="user"):
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            telegram.press(msgspec.structs.replace(question, chat="2"), "Allow", sender=2)
+            await telegram.until(lambda server: server.notes == ["This is not yours to answer."])
+            telegram.press(question, "Deny")
+            await telegram.sees("denied then")
+        assert not (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_an_owner_answers_a_users_request_with_words_too(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("hi owner", asks(tmp_path), "done for two") as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
+            telegram.say("hello")
+            await telegram.sees("hi owner")
+            telegram.say("write it", sender=2)
+            await telegram.sees("Approval needed", chat=1)
+            telegram.say("/approve", sender=2)
+            await telegram.sees("Only an owner can answer this.", chat=2)
+            telegram.say("/approve")
+            await telegram.sees("done for two", chat=2)
+        assert (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_an_owner_is_found_among_many_chats_and_one_without_a_chat_is_not_said_to_be_asked(
+    tmp_path: Path,
+) -> None:
+    script = (asks(tmp_path), "hi owner", asks(tmp_path), "done for two")
+    async with TelegramServer() as telegram, ModelServer(*script) as model:
+        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as house:
+            telegram.say("write it", sender=2)
+            await telegram.sees("No owner has a chat with me yet.", chat=2)
+            telegram.say("hello")
+            await telegram.sees("hi owner")
+            chats = house.app.store.chats
+            owner = chats.find("telegram/1")
+            assert owner is not None
+            for number in range(100, 160):
+                other = msgspec.structs.replace(
+                    owner, key=f"telegram/{number}", session=f"s{number}", person=f"{number}"
+                )
+                chats.bind(other).result()
+            telegram.say("/stop", sender=2)
+            await telegram.sees("Stopped", chat=2)
+            telegram.say("write it", sender=2)
+            telegram.press(await telegram.sees("Approval needed", chat=1), "Allow")
+            await telegram.sees("done for two", chat=2)
+        assert (tmp_path / "elsewhere.txt").exists()

@@ -60,6 +60,12 @@ class Access:
         """Whether such a person may answer a request for approval."""
         return role == "owner" or (role == "user" and self._settings.approvers == "user")
 
+    def owners(self) -> list[tuple[str, str]]:
+        """Platform and id of each owner."""
+        named = [(platform, person) for platform, _, person in (one.partition(":") for one in self._settings.owners)]
+        paired = [(one.platform, one.id) for one in self._people.every() if one.role == "owner"]
+        return [one for one in dict.fromkeys([*named, *paired]) if self.role(one[0], Person(one[1])) == "owner"]
+
     def has_approver(self) -> bool:
         """Whether anybody could; looked up now and then."""
         now = self._clock.now()

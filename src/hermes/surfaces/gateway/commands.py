@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hermes.app import App
 from hermes.app.agent import ApprovalMode
+from hermes.app.service import SessionService
 from hermes.app.staff import Staff
 from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.errors import SessionNotFound
 from hermes.learning.change import LearningError
 from hermes.schema.events import ApprovalRequested, SessionTitled
 from hermes.store.chats import Binding
@@ -111,7 +113,7 @@ class Commands:
         return ""
 
     async def undo(self, asking: Asking, words: str) -> str:
-        turns = int(words) if words.isdigit() else 1
+        turns = int(words) if words.isdecimal() else 1
         return _undone(await asyncio.to_thread(self._rewind.undo, asking.binding.session, turns=turns))
 
     async def redo(self, asking: Asking, _: str) -> str:
@@ -183,17 +185,19 @@ class Commands:
         return True
 
     async def _answer(self, asking: Asking, word: str) -> str:
-        """Answers the oldest request of this chat."""
-        session, verdict = asking.binding.session, verdict_of(word)
+        """Answers the oldest request of this chat: of its own session first, then what others asked here."""
+        verdict = verdict_of(word)
         if verdict is None:
             return "Say /approve, /approve session, /approve always or /deny."
         if not self._office.may_approve(asking.role):
             return "Only an owner can answer this."
-        service = self._staff.service(session)
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
-        for asked in await service.pending(session):
-            if isinstance(asked, ApprovalRequested) and await service.answer(session, asked.call_id, verdict, by=by):
-                return ""
+        others = self._app.store.chats.shown(asking.key)
+        for session in dict.fromkeys((asking.binding.session, *others)):
+            service = self._staff.service(session)
+            for asked in await _open_requests(service, session):
+                if await service.answer(session, asked.call_id, verdict, by=by):
+                    return ""
         return "Nothing waits for an approval here."
 
     def _skills(self) -> Iterable[str]:
@@ -216,6 +220,13 @@ class Commands:
         via = f"{asking.key}#{asking.inbound.id}"
         await self._staff.service(session).submit(session, text, via=via)
         return ""
+
+
+async def _open_requests(service: SessionService, session: str) -> list[ApprovalRequested]:
+    try:
+        return [asked for asked in await service.pending(session) if isinstance(asked, ApprovalRequested)]
+    except SessionNotFound:  # deleted since
+        return []
 
 
 def _undone(report: UndoReport) -> str:

@@ -227,9 +227,9 @@ class Delivery:
         before = self._office.asked(row, asked.call_id)
         if any(self._office.ledger.everywhere(row.session, seq) for seq, _ in before):
             return  # it was asked before a crash, and its buttons are still good
-        for key, chat, may_answer in self._office.audience(self._binding, asked):
+        for key, chat, elsewhere in self._office.audience(self._binding, asked):
             post = self._office.posts[chat.platform]
-            out = asking(asked, buttons=post.adapter.limits.buttons, may_answer=may_answer)
+            out = asking(asked, buttons=post.adapter.limits.buttons, elsewhere=elsewhere)
             await post.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
 

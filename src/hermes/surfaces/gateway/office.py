@@ -24,7 +24,8 @@ log = logging.getLogger("hermes.gateway")
 
 _QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
 _REMEMBERED = 4096  # sessions of which it is known whether they have a chat
-_OWNERS = 50  # chats among which an owner's own is looked for
+_ASKED = "An owner was asked."
+_NOBODY = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
 
 
 class Office:
@@ -97,7 +98,7 @@ class Office:
 
     def folder(self, session: str) -> Path:
         """Where a session works."""
-        return Path(self._app.store.sessions.find(session).cwd or ".")
+        return Path(self._app.store.sessions.origin(session).cwd or ".")
 
     def works_on(self, session: str) -> bool:
         """Whether a turn runs here, or is about to."""
@@ -144,14 +145,16 @@ class Office:
             if not await post.tell(Chat(platform, name, thread=thread), Outbound(text=part)):
                 raise AdapterError(f"{platform} does not take it for {place}.")
 
-    def audience(self, binding: Binding, asked: ApprovalRequested | QuestionAsked) -> list[tuple[str, Chat, bool]]:
-        """Where a question is put, and whether it can be answered there."""
+    def audience(self, binding: Binding, asked: ApprovalRequested | QuestionAsked) -> list[tuple[str, Chat, str]]:
+        """Where a question is put, and who can answer it if nobody can there."""
         chat = msgspec.json.decode(binding.chat, type=Chat)
         if isinstance(asked, QuestionAsked):
-            return [(binding.key, chat, True)]
-        theirs = self._access.may_approve(self._access.role(chat.platform, Person(binding.person)))
-        here = [(binding.key, chat, theirs or chat.kind != "direct")]
-        return here if theirs else [*here, *self._owners(binding.key)]
+            return [(binding.key, chat, "")]
+        if self._access.may_approve(self._access.role(chat.platform, Person(binding.person))):
+            return [(binding.key, chat, "")]
+        owners = self._owners(binding.key)
+        who = _ASKED if owners else _NOBODY.format(session=binding.session)
+        return [(binding.key, chat, who if chat.kind == "direct" else ""), *owners]
 
     def may_approve(self, role: Role) -> bool:
         """Whether such a person may answer a request for approval."""
@@ -178,17 +181,14 @@ class Office:
         else:
             await post.tell(chat, Outbound(text=text, key=f"hermes-{piece.id}-settled"))
 
-    def _owners(self, but: str) -> list[tuple[str, Chat, bool]]:
+    def _owners(self, but: str) -> list[tuple[str, Chat, str]]:
         """Chats between Hermes and an owner alone, each owner's most recent one."""
-        found: dict[str, tuple[str, Chat, bool]] = {}
-        for binding in self.ledger.recent(_OWNERS):
-            chat = msgspec.json.decode(binding.chat, type=Chat)
-            who = f"{chat.platform}:{binding.person}"
-            if chat.kind != "direct" or binding.key == but or who in found or chat.platform not in self.posts:
-                continue
-            if self._access.role(chat.platform, Person(binding.person)) == "owner":
-                found[who] = (binding.key, chat, True)
-        return list(found.values())
+        found: list[tuple[str, Chat, str]] = []
+        for platform, person in self._access.owners():
+            theirs = self.ledger.of_person(platform, person) if platform in self.posts else []
+            chats = ((one.key, msgspec.json.decode(one.chat, type=Chat), "") for one in theirs if one.key != but)
+            found += [one for one in chats if one[1].kind == "direct"][:1]
+        return found
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         """From whatever thread publishes."""

@@ -10,12 +10,23 @@ from typing import TypeVar
 import msgspec
 
 from hermes.store.chats import Chats, Piece
-from hermes.surfaces.gateway.port import Adapter, AdapterError, Button, Chat, Outbound, Refused, TooFast
+from hermes.surfaces.gateway.port import (
+    Adapter,
+    AdapterError,
+    Attachment,
+    Button,
+    Chat,
+    Outbound,
+    Refused,
+    TooFast,
+    Unreachable,
+)
 
 log = logging.getLogger("hermes.gateway")
 
 _T = TypeVar("_T")
 _FIRST, _LONGEST = 1.0, 30.0  # seconds between attempts
+_FETCHING = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts at a file; then its message goes on without
 _MOST_WAIT = 3600.0  # seconds that a platform may have us wait at once
 
 
@@ -99,6 +110,16 @@ class Post:
             return ""
         self.counters.sent += 1
         return message
+
+    async def fetch(self, attachment: Attachment, most: int) -> bytes:
+        """A file that came in. Raises when it can't be had, or not for a while."""
+        for wait in _FETCHING:
+            try:
+                return await self.adapter.fetch(attachment, most)
+            except (Unreachable, TooFast) as error:
+                self._count(error)
+                await asyncio.sleep(max(wait, error.seconds if isinstance(error, TooFast) else 0.0))
+        return await self.adapter.fetch(attachment, most)
 
     async def finish(self, chat: Chat, message: str, out: Outbound) -> None:
         """Changes a message for good, however long that takes; one that is gone stays so."""

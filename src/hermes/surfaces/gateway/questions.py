@@ -41,13 +41,16 @@ def verdict_of(word: str) -> Verdict | None:
     return word if word in _LABELS else None
 
 
-def asking(asked: Asked, *, buttons: bool, may_answer: bool) -> Outbound:
-    """The question as a message. The number of the message takes the place of `*` in the buttons' data."""
+def asking(asked: Asked, *, buttons: bool, elsewhere: str = "") -> Outbound:
+    """The question as a message; `elsewhere` says who answers it, if nobody here can.
+
+    The number of the message takes the place of `*` in the buttons' data.
+    """
     if isinstance(asked, QuestionAsked):
         return _question(asked, buttons=buttons)
     text = describe(asked)
-    if not may_answer:
-        return Outbound(text=f"{text}\n\nAn owner was asked.")
+    if elsewhere:
+        return Outbound(text=f"{text}\n\n{elsewhere}")
     if not buttons:
         return Outbound(text=f"{text}\n\nAnswer with /approve, /approve session or /deny.")
     words: tuple[Verdict, ...] = ("once", "session", "always") if asked.memorable else ("once",)

@@ -24,7 +24,7 @@ from hermes.surfaces.gateway.office import Office
 from hermes.surfaces.gateway.port import AdapterError, Inbound, Outbound, Receipt
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.rooms import Rooms
-from hermes.surfaces.gateway.rules import key_of
+from hermes.surfaces.gateway.rules import is_at, key_of
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.voice import Voice
@@ -113,21 +113,28 @@ class Reception:
         lane = self._lanes[key]
         while lane:
             inbound, again = lane.popleft()
-            said = False
             try:
-                said = await self._handle(key, inbound, again=again)
-            except HermesError as error:
-                await self._tell(inbound, f"⚠️ {in_sentences(error)}")
+                await self._deal(key, inbound, again=again)
             except Exception:  # the boundary of a request: one message must not end the chat
-                log.exception("a message of %s was not dealt with", key)
-                await self._tell(inbound, "⚠️ Something went wrong inside Hermes. The log of the gateway says what.")
+                log.exception("a message of %s was not dealt with; the next start tries again", key)
             finally:
-                if said:  # the log has it: that it was dealt with is written down when the chat is at rest
-                    self._office.handled(key, inbound.id)
-                else:
-                    await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
                 self._office.came(key)
         del self._lanes[key]
+
+    async def _deal(self, key: str, inbound: Inbound, *, again: bool) -> None:
+        """Deals with a message, says what went wrong, and notes that it was dealt with."""
+        said = False
+        try:
+            said = await self._handle(key, inbound, again=again)
+        except HermesError as error:
+            await self._tell(inbound, f"⚠️ {in_sentences(error)}")
+        except Exception:
+            log.exception("a message of %s was not dealt with", key)
+            await self._tell(inbound, "⚠️ Something went wrong inside Hermes. The log of the gateway says what.")
+        if said:  # the log has it: that it was dealt with is written down when the chat is at rest
+            self._office.handled(key, inbound.id)
+        else:
+            await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
 
     async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> bool:
         """Whether it is in the session's log now."""
@@ -171,7 +178,7 @@ class Reception:
         work = self._office.folder(binding.session)
         for attachment in inbound.attachments:
             try:
-                data = await post.adapter.fetch(attachment, most)
+                data = await post.fetch(attachment, most)
             except AdapterError as error:
                 lines.append(f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]")
                 continue
@@ -206,13 +213,16 @@ class Reception:
         if press is None or found is None:
             await adapter.told(inbound, "This is over.")
             return
-        piece = found[1]
+        key, piece = found
+        session = piece.session
+        rows = await asyncio.to_thread(self._app.store.log.events, session, after=piece.seq - 1, limit=1)
+        asked = rows[0].event if rows else None
+        if role != "owner" and not self._was_asked(key, piece.message, inbound, asked):
+            await adapter.told(inbound, "This is not yours to answer.")
+            return
         if not piece.message:  # a crash came before it was known to have arrived; now it is
             piece = msgspec.structs.replace(piece, state="sent", message=inbound.message)
-            await asyncio.wrap_future(self._app.store.chats.sent(found[0], piece))
-        session, seq = piece.session, piece.seq
-        rows = await asyncio.to_thread(self._app.store.log.events, session, after=seq - 1, limit=1)
-        asked = rows[0].event if rows else None
+            await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
         service = self._staff.service(session)
         if isinstance(asked, QuestionAsked):
             options = dict(enumerate(asked.options))
@@ -226,6 +236,15 @@ class Reception:
         else:
             counted = await service.answer(session, getattr(asked, "call_id", ""), verdict, by=_who(inbound))
         await adapter.told(inbound, "Done." if counted else "Somebody was faster, or it has expired.")
+
+    def _was_asked(self, key: str, message: str, inbound: Inbound, asked: object) -> bool:
+        """Whether a press belongs to that message: what a press says can be made up, its place and person can't.
+
+        A question of a tool is for those whose session it is, a request for approval for everybody there who may.
+        """
+        if isinstance(asked, QuestionAsked):
+            return key == key_of(inbound.chat, inbound.person, self._settings.sessions)
+        return message in {"", inbound.message} and is_at(key, inbound.chat)
 
     async def _meet(self, inbound: Inbound) -> None:
         """A stranger gets one polite line at most, in a chat of their own; nothing runs, nothing is kept."""

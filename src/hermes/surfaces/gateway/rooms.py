@@ -6,13 +6,14 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App
-from hermes.errors import SessionNotFound
+from hermes.errors import SessionNotFound, UsageError
 from hermes.learning.learning import folder_of
 from hermes.schema.events import SessionCreated
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.office import Office
 from hermes.surfaces.gateway.port import Inbound
+from hermes.surfaces.gateway.rules import is_shared
 
 
 class Rooms:
@@ -28,15 +29,17 @@ class Rooms:
         if found is None:
             return await self.begin(key, inbound, role)
         try:
-            self._app.store.sessions.find(found.session)
+            person = await asyncio.to_thread(self._app.person, found.session)
         except SessionNotFound:  # somebody has deleted it
+            return await self.begin(key, inbound, role)
+        if not person and self._memory(inbound, role):  # the owner's own, and whoever writes is not the owner any more
             return await self.begin(key, inbound, role)
         return found
 
     async def begin(self, key: str, inbound: Inbound, role: Role) -> Binding:
         """A new session for a chat."""
         before = self._app.store.chats.find(key)
-        person = _memory(inbound, role)
+        person = self._memory(inbound, role)
         folder = await asyncio.to_thread(self._folder, person)
         created = SessionCreated(surface=inbound.chat.platform, cwd=str(folder), person=person)
         row = await asyncio.to_thread(self._app.begin, created)
@@ -48,6 +51,8 @@ class Rooms:
 
     async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
         """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
+        if is_shared(inbound.chat, self._app.settings.gateway.sessions):
+            raise UsageError("Others take part here, and would see it.", hint="Use /resume in a chat with me alone.")
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
         return await self._bind(key, inbound, Binding(key, info.id, "", seq=info.head, busy=True))
 
@@ -68,7 +73,9 @@ class Rooms:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-
-def _memory(inbound: Inbound, role: Role) -> str:
-    """Whose memory the session uses: an owner's is Hermes's own, everybody else has one to themselves."""
-    return "" if role == "owner" else f"{inbound.chat.platform}:{inbound.person.id}"
+    def _memory(self, inbound: Inbound, role: Role) -> str:
+        """Whose memory and folder the session uses: an owner's are Hermes's own, everybody else has some to themselves,
+        and so has a room in which several take part: what one of them told Hermes is not for all the others."""
+        if is_shared(inbound.chat, self._app.settings.gateway.sessions):
+            return f"{inbound.chat.platform}:room-{inbound.chat.id}"
+        return "" if role == "owner" else f"{inbound.chat.platform}:{inbound.person.id}"

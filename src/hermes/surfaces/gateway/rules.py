@@ -33,7 +33,7 @@ def scope_of(chat: Chat, chosen: Mapping[str, Scope]) -> Scope:
 
 def key_of(chat: Chat, person: Person, chosen: Mapping[str, Scope]) -> str:
     """What names the session's place: the same for everything that belongs to one conversation."""
-    where = f"{chat.platform}/{_plain(chat.id)}"
+    where = _where(chat)
     match scope_of(chat, chosen):
         case "chat":
             return where
@@ -41,6 +41,20 @@ def key_of(chat: Chat, person: Person, chosen: Mapping[str, Scope]) -> str:
             return f"{where}/{_plain(chat.thread)}" if chat.thread else where
         case "person":
             return f"{where}/{_plain(chat.thread)}/@{_plain(person.id)}"
+
+
+def is_at(key: str, chat: Chat) -> bool:
+    """Whether a key is that of a place in this chat."""
+    return key == _where(chat) or key.startswith(f"{_where(chat)}/")
+
+
+def is_shared(chat: Chat, chosen: Mapping[str, Scope]) -> bool:
+    """Whether several people take part in one session there."""
+    return chat.kind != "direct" and scope_of(chat, chosen) != "person"
+
+
+def _where(chat: Chat) -> str:
+    return f"{chat.platform}/{_plain(chat.id)}"
 
 
 def _plain(name: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.surfaces.gateway.port import Chat, ChatKind, Person
-from hermes.surfaces.gateway.rules import Scope, key_of
+from hermes.surfaces.gateway.rules import Scope, is_at, is_shared, key_of
 
 ANNA, BEN = Person("1", "Anna"), Person("2", "Ben")
 
@@ -39,3 +39,17 @@ def test_two_threads_and_two_platforms_are_apart() -> None:
         key_of(Chat("discord", "7", "group", "1"), ANNA, {}),
     }
     assert len(keys) == 3
+
+
+def test_a_key_is_at_its_own_chat_only() -> None:
+    group = Chat("telegram", "-5", "group")
+    assert is_at(key_of(group, Person("2"), {}), group)
+    assert not is_at(key_of(Chat("telegram", "-55", "group"), Person("2"), {}), group)
+    assert not is_at(key_of(Chat("slack", "-5", "group"), Person("2"), {}), group)
+
+
+def test_only_where_one_session_is_for_several_people_it_is_shared() -> None:
+    assert not is_shared(Chat("email", "a@b", "direct", "<thread>"), {})
+    assert not is_shared(Chat("telegram", "-5", "group"), {})
+    assert is_shared(Chat("slack", "C1", "channel", "17.5"), {})
+    assert is_shared(Chat("telegram", "-5", "group"), {"telegram.group": "chat"})
