@@ -5,10 +5,12 @@ import { Button, Loading, Problem, toast } from "../app/parts.js";
 import { navigate, pathTo } from "../app/router.js";
 import { Fragment, html, kept, useEffect, useMemo, useRef, useState, useStore, useStyle } from "../app/ui.js";
 import { changes } from "../app/waiting.js";
+import { ApprovalMode, ApprovalPicker, MODES, mayChoose } from "./chat/approvals.js";
 import { branch, redo, retry, stop, undo } from "./chat/commands.js";
 import { Composer } from "./chat/composer.js";
 import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
+import { Filling } from "./chat/filling.js";
 import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
 import { turnsSince, typed } from "./chat/transcript.js";
@@ -47,8 +49,9 @@ function useModel(id) {
 function Begin({ search, onDrawer }) {
   const [filled, setFilled] = useState(null);
   const [folder, setFolder] = useState("");
-  const [picking, setPicking] = useState(false);
+  const [picking, setPicking] = useState("");
   const [model, setModel] = useModel("");
+  const [mode, setMode] = useState("ask");
   const [busy, setBusy] = useState(false);
   const [status, setStatus] = useState(null);
   useEffect(() => {
@@ -59,7 +62,8 @@ function Begin({ search, onDrawer }) {
     try {
       const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
       if (model) kept.set(`model.${begun.id}`, model);
-      conversationOf(begun.id).outbox.send({ text, images, model: model || null });
+      conversationOf(begun.id).outbox.send({ text, images, since: 0, model: model || null, approvals:
+        mode === "ask" ? null : mode });
       navigate(pathTo("chat", begun.id));
     } catch (error) {
       toast(error.words, "bad");
@@ -68,17 +72,29 @@ function Begin({ search, onDrawer }) {
     }
   };
   const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) =>
-    (name ? setModel(name) : setPicking(true)) };
+    (name ? setModel(name) : setPicking("model")), approvals: chooseMode(setMode, () => setPicking("approvals")) };
   return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
     onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
-      <button type="button" class="button quiet model" onClick=${() => setPicking(true)}><span>
-        ${model || status?.model || "Choose a model"}</span></button></header>
+      <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
+        ${model || status?.model.replace(/^[^:]*:/, "") || "Choose a model"}</span></button>
+      ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>
     <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${(text) => setFilled({ text })}
       folder=${folder} setFolder=${setFolder} /></div>
     ${busy ? html`<${Loading} label="Beginning" />` : may("chat") &&
       html`<${Composer} chat=${chat} filled=${filled} />`}
-    ${picking && html`<${ModelPicker} current=${model} onClose=${() => setPicking(false)}
-      onChoose=${(name) => (setModel(name || null), setPicking(false))} />`}`;
+    ${picking === "model" && html`<${ModelPicker} current=${model} onClose=${() => setPicking("")}
+      onChoose=${(name) => (setModel(name || null), setPicking(""))} />`}
+    ${picking === "approvals" && html`<${ApprovalPicker} current=${mode} onClose=${() => setPicking("")}
+      onChoose=${(name) => (setMode(name), setPicking(""))} />`}`;
+}
+
+/** What `/approvals MODE` does: chooses, or shows the choice. */
+function chooseMode(choose, show) {
+  return async (name) => {
+    const known = MODES.some((one) => one.name === name);
+    if (!known || (name !== "ask" && !may("approve"))) show();
+    else if (await mayChoose(name)) choose(name);
+  };
 }
 
 function showHelp() {
@@ -90,9 +106,11 @@ function Talk({ id, route, search, onDrawer }) {
   const state = useStore(conversation.transcript);
   const link = useStore(conversation.state);
   const [filled, setFilled] = useState(null);
-  const [over, setOver] = useState(null); // {kind: "model"} | {kind: "diff", turn}
+  const [over, setOver] = useState(null); // {kind: "model" | "approvals" | "context"} | {kind: "diff", turn}
   const [model, setModel] = useModel(id);
-  const detail = useDetail(id);
+  const [detail, setDetail] = useDetail(id);
+  const [wanted, setWanted] = useState(null); // what the next message changes about approvals
+  const mode = wanted ?? detail?.approvals ?? "ask";
   const current = useRef(state);
   current.current = state;
   useEffect(() => {
@@ -116,9 +134,16 @@ function Talk({ id, route, search, onDrawer }) {
     id,
     search,
     help: showHelp,
-    send: (text, delivery = "queue", images = []) => conversation.outbox.send({ text, images, delivery, model }),
+    send: async (text, delivery = "queue", images = []) => {
+      const message = { text, images, delivery, model, approvals: wanted };
+      if (!(await conversation.outbox.send(message)) || !wanted) return;
+      setDetail((now) => ({ ...now, approvals: wanted }));
+      setWanted(null); // from now on the server knows, and another browser may choose
+    },
     stop: () => stop(id),
     diff: context.diff,
+    context: () => setOver({ kind: "context" }),
+    approvals: chooseMode(setWanted, () => setOver({ kind: "approvals" })),
     model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
     lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" &&
       item.origin === "user")?.text ?? "").text,
@@ -136,6 +161,8 @@ function Talk({ id, route, search, onDrawer }) {
       setOver({ kind: "diff", turn: "" }) },
     { label: "Try the last turn again", group: "Chat", icon: "retry", run: () => void retry(id) },
     { label: "Choose the model", group: "Chat", icon: "settings", run: () => setOver({ kind: "model" }) },
+    { label: "What fills the window", group: "Chat", icon: "info", run: () => chat.context() },
+    { label: "What Hermes asks about", group: "Chat", icon: "lock", run: () => void chat.approvals("") },
   ]);
   if (state.deleted || (link === "closed" && !state.ready)) {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
@@ -143,7 +170,7 @@ function Talk({ id, route, search, onDrawer }) {
       <${Problem} error=${{ message: state.deleted ? "This session was deleted." : "There is no such session.",
         hint: "Choose another, or begin a new chat." }} /><//>`;
   }
-  return html`<${Header} state=${state} detail=${detail} model=${model} chat=${chat}
+  return html`<${Header} state=${state} detail=${detail} model=${model} mode=${mode} chat=${chat}
     onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
     ${state.ready || state.items.length ? html`<${Messages} conversation=${conversation} context=${context}
       onEdit=${setFilled} found=${Number(route.query.get("at")) || 0} />` :
@@ -152,6 +179,10 @@ function Talk({ id, route, search, onDrawer }) {
       filled=${filled} />`}
     ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
       onChoose=${choose} />`}
+    ${over?.kind === "approvals" && html`<${ApprovalPicker} current=${mode} onClose=${() => setOver(null)}
+      onChoose=${(name) => (setWanted(name), setOver(null))} />`}
+    ${over?.kind === "context" && html`<${Filling} session=${id} running=${Boolean(state.turn)}
+      onClose=${() => setOver(null)} />`}
     ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;
 }
 
@@ -169,5 +200,5 @@ function useDetail(id) {
   useEffect(() => {
     api.get(`/api/sessions/${encodeURIComponent(id)}`).then(setDetail, () => {});
   }, [id, mine]);
-  return detail;
+  return [detail, setDetail];
 }

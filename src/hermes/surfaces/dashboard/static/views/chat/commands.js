@@ -78,6 +78,11 @@ export function exportSession(id) {
   link.click();
 }
 
+/** Where a terminal opens that goes on with a session. */
+export function terminalOf(id) {
+  return `/terminal?session=${encodeURIComponent(id)}`;
+}
+
 /** The table. `run(chat, words)`; `alone`: also without a session. */
 export const COMMANDS = [
   { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
@@ -95,20 +100,59 @@ export const COMMANDS = [
   { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff("") },
   { name: "model", value: "NAME", summary: "which model answers", alone: true, run: (chat, words) =>
     chat.model(words) },
+  { name: "approvals", value: "MODE", summary: "what is not asked: ask, auto-edit or full", alone: true,
+    run: (chat, words) => chat.approvals(words) },
+  { name: "context", summary: "how full the model's window is, and with what", run: (chat) => chat.context() },
   { name: "title", value: "TEXT", summary: "name this session", run: (chat, words) => rename(chat.id, words) },
   { name: "compress", summary: "make room: sum up the older part", run: (chat) => compress(chat.id) },
   { name: "export", summary: "download this session as JSON lines", run: (chat) => exportSession(chat.id) },
   { name: "timeline", summary: "look back at this session, step by step", run: (chat) =>
     navigate(pathTo("sessions", chat.id)) },
+  { name: "terminal", summary: "go on with this session in a terminal", run: (chat) => navigate(terminalOf(chat.id)) },
+  { name: "sessions", summary: "all sessions", alone: true, run: () => navigate("/sessions") },
   { name: "search", value: "WORDS", summary: "find messages in all sessions", alone: true, run: (chat, words) =>
     chat.search(words) },
   { name: "learn", summary: "decide on what Hermes wants to keep", alone: true, run: () => navigate("/learning") },
+  { name: "skills", summary: "what Hermes can do well; each skill is a command", alone: true, run: () =>
+    navigate("/learning/skills") },
+  { name: "memory", summary: "what Hermes remembers", alone: true, run: () => navigate("/learning/memory") },
+  { name: "tools", summary: "what the model can do", alone: true, run: () => navigate("/settings/tools") },
+  { name: "mcp", summary: "the MCP servers and how they are", alone: true, run: () => navigate("/settings/mcp") },
+  { name: "cost", summary: "what was spent", alone: true, run: () => navigate("/settings/usage") },
+  { name: "config", summary: "the settings in force", alone: true, run: () => navigate("/settings") },
+  { name: "doctor", summary: "check this installation", alone: true, run: () => navigate("/settings/doctor") },
   { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
 ];
 
-/** The command that a line calls: {command, words}, or null. */
-export function called(line) {
-  const found = /^\/([a-z]+)(?:\s+([\s\S]*))?$/.exec(line.trim());
-  const command = found && COMMANDS.find((one) => one.name === found[1]);
-  return command ? { command, words: (found[2] ?? "").trim() } : null;
+const ALIASES = { clear: "new", compact: "compress" };
+const PREFIX = "skill:"; // every skill is found behind it, also one that a command is called like
+
+/** How a skill is called: by its name, unless that is a command's. */
+export function commandOf(skill) {
+  return isReserved(skill) ? `${PREFIX}${skill}` : skill;
+}
+
+function isReserved(name) {
+  return Object.hasOwn(ALIASES, name) || COMMANDS.some((one) => one.name === name);
+}
+
+/**
+ * What a line that begins with a slash means, by the names of the skills: {command, words}, {line} for the call of a
+ * skill, {unknown}; null when it is no command at all. A beginning that fits one name alone is enough.
+ */
+export function called(line, skills) {
+  const found = /^\/([a-z][\w:-]*)(?:\s+([\s\S]*))?$/i.exec(line.trim());
+  if (!found) return null;
+  const [, name, words = ""] = found;
+  const meant = (one) => ({ command: one, words: words.trim() });
+  const own = COMMANDS.find((one) => one.name === (Object.hasOwn(ALIASES, name) ? ALIASES[name] : name));
+  if (own) return meant(own);
+  if (skills.includes(name.replace(PREFIX, ""))) return { line: line.trim() };
+  const commands = COMMANDS.filter((one) => one.name.startsWith(name));
+  if (commands.length === 1) return meant(commands[0]);
+  const begun = skills.map(commandOf).filter((one) => one.startsWith(name));
+  if (!commands.length && begun.length === 1) return { line: `/${begun[0]} ${words}`.trim() };
+  const near = [...COMMANDS.map((one) => one.name), ...skills.map(commandOf)].find((one) =>
+    one.slice(0, 3) === name.slice(0, 3));
+  return { unknown: `There is no command /${name}. ${near ? `Did you mean /${near}?` : "See /help."}` };
 }

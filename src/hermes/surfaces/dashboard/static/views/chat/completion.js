@@ -1,8 +1,9 @@
 // Completion in the input: commands and skills after a slash, files after an at sign.
 import { api } from "../../app/api.js";
-import { COMMANDS } from "./commands.js";
+import { COMMANDS, commandOf } from "./commands.js";
 
 const MOST = 12;
+const FRESH = 3000; // milliseconds in which no skill is learned that somebody calls
 const PAUSE = 80; // milliseconds after the last key before files are looked for
 
 /** What the cursor stands in: {kind, word, start, end}, or null. */
@@ -15,14 +16,14 @@ export function wordAt(text, cursor) {
   return null;
 }
 
-let skills = null;
+let known = { at: -FRESH, skills: [] };
 
-async function knownSkills() {
-  skills ??= api.get("/api/skills").then(
-    (answer) => answer.skills.filter((one) => one.enabled && !one.problem),
-    () => ((skills = null), []),
-  );
-  return skills;
+/** The skills that can be called; a list that was asked for a moment ago is good enough. */
+export async function knownSkills() {
+  if (performance.now() - known.at < FRESH) return known.skills;
+  const skills = api.get("/api/skills").then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
+  known = { at: performance.now(), skills: skills.catch(() => []) };
+  return known.skills;
 }
 
 /** Looks for what could be meant; the newest question alone is answered. */
@@ -45,9 +46,7 @@ export class Completer {
       label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`,
     }));
     const learned = (await knownSkills()).map((one) => ({
-      label: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name}`, value: "WORDS",
-        note: one.description,
-      insert: `/${COMMANDS.some((other) => other.name === one.name) ? "skill:" : ""}${one.name} `,
+      label: `/${commandOf(one.name)}`, value: "WORDS", note: one.description, insert: `/${commandOf(one.name)} `,
     }));
     const all = [...own, ...learned];
     const begins = all.filter((one) => one.label.slice(1).startsWith(word));

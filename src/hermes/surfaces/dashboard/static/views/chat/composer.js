@@ -2,7 +2,7 @@
 import { Button, Icon, toast } from "../../app/parts.js";
 import { html, kept, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { called } from "./commands.js";
-import { Completer, wordAt } from "./completion.js";
+import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
 
 const DELIVERIES = [
@@ -19,6 +19,7 @@ export function Composer({ chat, running, stopping, filled }) {
   const [over, setOver] = useState(false);
   const area = useRef();
   const files = useRef();
+  const looking = useRef(false);
   const completion = useCompletion(chat.id, area, text, setText);
   useEffect(() => {
     kept.set(`draft.${chat.id || "new"}`, text);
@@ -52,17 +53,25 @@ export function Composer({ chat, running, stopping, filled }) {
     setImages([]);
     kept.set(`draft.${chat.id || "new"}`, null); // at once: sending may take this input away
   };
-  const send = (how = running ? delivery : "queue") => {
+  const send = async (how = running ? delivery : "queue") => {
     const words = text.trim();
-    if (!words && !images.length) return;
-    const command = called(words);
-    if (command && !images.length) {
-      if (!chat.id && !command.command.alone) return void toast("There is no session yet; say something first.");
-      clear();
-      return void command.command.run(chat, command.words);
+    if ((!words && !images.length) || looking.current) return;
+    const call = words.startsWith("/") && !images.length ? await meant(words) : null;
+    if (call?.unknown) return void toast(call.unknown, "bad");
+    if (call?.command && !chat.id && !call.command.alone) {
+      return void toast("There is no session yet; say something first.");
     }
     clear();
-    chat.send(words, how, images);
+    if (call?.command) return void call.command.run(chat, call.words);
+    chat.send(call?.line ?? words, how, images);
+  };
+  const meant = async (words) => {
+    looking.current = true; // a second Enter must not say it twice
+    try {
+      return called(words, (await knownSkills()).map((one) => one.name));
+    } finally {
+      looking.current = false;
+    }
   };
   const press = (event) => {
     if (event.isComposing || completion.press(event)) return;
@@ -103,7 +112,7 @@ export function Composer({ chat, running, stopping, filled }) {
       html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
         kind="quiet" icon="close" label=${`Remove picture ${index + 1}`}
           onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`)}</ul>`}
-    <textarea ref=${area} rows="1" aria-label="Message"
+    <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
       placeholder=${running ? "Say something while Hermes works" : "Ask Hermes anything. / for commands, @ for files"}
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"

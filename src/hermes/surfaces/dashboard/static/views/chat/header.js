@@ -1,9 +1,11 @@
 // Above the conversation: its name, its model, how full it is, what it cost, and what can be done with it.
 import { api, may } from "../../app/api.js";
-import { Button, Dialog, Diff, Icon, Loading, count, money } from "../../app/parts.js";
+import { Button, Dialog, Diff, Icon, Loading, money } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useState } from "../../app/ui.js";
-import { branch, compress, exportSession, redo, rename, retry, undo } from "./commands.js";
+import { ApprovalMode } from "./approvals.js";
+import { branch, compress, exportSession, redo, rename, retry, terminalOf, undo } from "./commands.js";
+import { Fill } from "./filling.js";
 
 /** The title of a session; until it has one, how it began. */
 export function titleOf(state) {
@@ -11,7 +13,7 @@ export function titleOf(state) {
   return state.title || first.split("\n")[0].slice(0, 80) || "Untitled";
 }
 
-export function Header({ state, detail, model, onModel, onDrawer, chat }) {
+export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) {
   const [menu, setMenu] = useState(false);
   const title = titleOf(state);
   const edit = () => rename(state.session, "", state.title);
@@ -25,6 +27,8 @@ export function Header({ state, detail, model, onModel, onDrawer, chat }) {
     { icon: "retry", label: "Try the last turn again", run: () => retry(state.session), off: Boolean(state.turn) },
     { icon: "branch", label: "Go on in a branch", run: () => branch(state.session) },
     { icon: "file", label: "What the last turn changed", run: () => chat.diff(""), open: true },
+    { icon: "info", label: "What fills the window", run: () => chat.context(), open: true },
+    { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals(""), off: Boolean(state.turn) },
     { icon: "minus", label: "Make room", run: () => compress(state.session), off: Boolean(state.turn) },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
     { icon: "edit", label: "Rename", run: edit },
@@ -33,11 +37,13 @@ export function Header({ state, detail, model, onModel, onDrawer, chat }) {
     <${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} />
     <h1 class="chat-title">${may("chat") ? html`<button type="button" onClick=${edit} title="Rename">
       ${title}</button>` : title}</h1>
-    <${Fill} state=${state} window=${detail?.window ?? 0} />
+    <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${() => chat.context()} />
     <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
     <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
       ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
+    ${may("chat") && html`<${ApprovalMode} current=${mode} running=${Boolean(state.turn)}
+      onOpen=${() => chat.approvals("")} />`}
     <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline"
       title="Timeline"><${Icon} name="clock" /></a>
     <${Button} kind="quiet" icon="more" label="More" aria-haspopup="dialog" onClick=${() => setMenu(true)} />
@@ -45,20 +51,11 @@ export function Header({ state, detail, model, onModel, onDrawer, chat }) {
       ${rows.map((row) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off}
         onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`)}
       <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}><${Icon} name="clock" />Timeline</a></li>
-        </ul>
+      ${may("terminal") && html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
+        name="terminal" />Open in a terminal</a></li>`}</ul>
       <p class="muted menu-facts">${state.cwd}${state.surface ? ` · begun in ${state.surface}` : ""}${detail?.running ?
         ` · runs in ${detail.running}` : ""}</p><//>`}
   </header>`;
-}
-
-/** How full the model's window is. */
-function Fill({ state, window }) {
-  if (!state.context) return null;
-  const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
-  const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
-  return html`<span class="fill" title=${`The conversation fills ${words}`}>
-    ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-label="How full the model's window is">
-      ${share}%</meter>`}<span>${window ? `${share}%` : count(state.context)}</span></span>`;
 }
 
 /** Which model answers from the next message on. */

@@ -1,6 +1,6 @@
 // The items of a transcript. Each is drawn again only when it has changed itself.
 import { may } from "../../app/api.js";
-import { Ansi, Button, Copy, Diff, Icon, Markdown, Tag, Time, ToolCard, count, duration,
+import { Ansi, Button, Copy, Diff, Icon, Markdown, Tag, Time, ToolCard, Words, count, duration,
   money } from "../../app/parts.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { pathTo } from "../../app/router.js";
@@ -41,9 +41,8 @@ function User({ item, context }) {
   return html`<article class="message user" aria-label="You">
     <div class="bubble"><p class="said">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
       session=${context.session} />
-      ${along.length > 0 && html`<p class="along">${along.map((one) =>
-        html`<${Tag} key=${one.name}><${Icon} name=${one.kind === "skill" ? "learning" : "file"} size=${14} />
-          ${one.name}<//>`)}</p>`}</div>
+      ${along.length > 0 && html`<div class="along">${along.map((one) => html`<${Along} key=${one.name}
+        ...${one} />`)}</div>`}</div>
     <footer>${!item.taken && html`<${Tag} kind="accent"><${Icon} name="clock" size=${13} />
       ${item.delivery === "steer" ? "goes into this turn" : "waits for its turn"}<//>`}
       ${item.taken && item.delivery === "steer" && html`<span class="muted">said into the turn</span>`}
@@ -51,6 +50,12 @@ function User({ item, context }) {
       ${may("chat") && html`<${Button} kind="quiet" icon="branch" label="Branch from here and say something else"
         onClick=${() => context.branch(item, text)} />`}</span></footer>
   </article>`;
+}
+
+/** What went along with a message: a chip that can be opened. */
+function Along({ kind, name, content }) {
+  return html`<details class="along-one"><summary class="tag"><${Icon} name=${kind === "skill" ? "learning" : "file"}
+    size=${14} /><span>${name}</span></summary><pre tabindex="0">${content}</pre></details>`;
 }
 
 function Assistant({ item, context, last }) {
@@ -130,10 +135,10 @@ function End({ item, context }) {
   return html`<div class="end">
     ${words && html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
-        ${item.detail && html` <span>${item.detail}</span>`}</div>
+        ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
       ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}</div>`}
-    ${facts.length > 0 && html`<p class="muted facts-line">${facts.join(" · ")} <button type="button" class="link"
-      onClick=${() => context.diff(item.turn)}>changes</button></p>`}
+    ${facts.length > 0 && html`<p class="muted facts-line">${facts.join(" · ")} ${item.acted &&
+      html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>changes</button>`}</p>`}
   </div>`;
 }
 

@@ -1,9 +1,8 @@
 // Messages on their way. Nothing typed is lost: what could not be sent stays here, also over a reload, and says why.
 import { ApiError, api } from "../../app/api.js";
+import { toast } from "../../app/parts.js";
 import { Store, kept } from "../../app/ui.js";
 import { typed } from "./transcript.js";
-
-const CLOCKS = 5; // seconds by which the clocks of browser and server may differ
 
 export class Outbox {
   #transcript;
@@ -11,15 +10,16 @@ export class Outbox {
   constructor(session, transcript) {
     this.session = session;
     this.#transcript = transcript;
-    /** [{key, text, images, delivery, model, at, state: "sending" | "accepted" | "failed", error, seq}] */
+    /** [{key, text, images, delivery, model, approvals, since, state: "sending" | "accepted" | "failed", error, seq}].
+     * `since` is the last row that was known when it was sent: it can only stand behind that one. Null: not known. */
     this.messages = new Store(read(session).map((one) => ({ ...one, images: [], state: "failed" })));
     transcript.watch(() => this.#settle());
   }
 
   /** Sends a message. Resolves to whether it was accepted. */
-  async send({ text, images = [], delivery = "queue", model = null }) {
+  async send({ text, images = [], delivery = "queue", model = null, approvals = null, since = this.#known() }) {
     const key = `${Date.now()}-${Math.random().toString(36).slice(2, 8)}`;
-    const message = { key, text, images, delivery, model, at: Date.now() / 1000, state: "sending", error: "", seq: 0 };
+    const message = { key, text, images, delivery, model, approvals, since, state: "sending", error: "", seq: 0 };
     this.#set([...this.messages.value, message]);
     return this.#try(message);
   }
@@ -27,7 +27,7 @@ export class Outbox {
   /** Tries a message that failed once more. */
   again(key) {
     const message = this.messages.value.find((one) => one.key === key);
-    return message && this.#try({ ...message, at: Date.now() / 1000 });
+    return message && this.#try(message);
   }
 
   /** Takes a message out; what it said. */
@@ -38,14 +38,16 @@ export class Outbox {
   }
 
   async #try(message) {
-    this.#change(message.key, { state: "sending", error: "", at: message.at });
+    this.#change(message.key, { state: "sending", error: "" });
     const body = { text: message.text, delivery: message.delivery };
     if (message.images.length) body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
     if (message.model !== null) body.model = message.model;
+    if (message.approvals) body.approvals = message.approvals;
     try {
-      const { epoch, seq } = await api.post(`/api/sessions/${encodeURIComponent(this.session)}/messages`, body);
+      const { epoch, seq, remarks } = await api.post(`/api/sessions/${encodeURIComponent(this.session)}/messages`, body);
       this.#change(message.key, { state: "accepted", seq, epoch });
       this.#settle();
+      for (const remark of remarks) toast(remark);
       return true;
     } catch (error) {
       const words = error instanceof ApiError ? error.words : String(error);
@@ -55,16 +57,25 @@ export class Outbox {
     }
   }
 
+  #known() {
+    const { ready, head } = this.#transcript.value;
+    return ready ? head : null;
+  }
+
   /** What the transcript shows by now leaves: it is in the log, even if the answer to its request was lost. */
   #settle() {
     const { head, epoch, items } = this.#transcript.value;
+    const rows = new Map(); // words that were found, and where: the same may have been said twice
+    const after = (one) => Math.max(one.since ?? head, rows.get(one.text) ?? 0);
     const left = this.messages.value.filter((one) => {
       if (one.state === "accepted") return !(one.epoch === epoch && one.seq <= head);
       if (one.state !== "failed" || !one.unsure) return true;
-      return !items.some((item) => item.kind === "user" && item.ts >= one.at - CLOCKS &&
-        typed(item.text).text === one.text);
+      const row = items.find((item) => item.kind === "user" && item.seq > after(one) && typed(item.text).text === one.text);
+      if (row) rows.set(one.text, row.seq);
+      return !row;
     });
-    if (left.length !== this.messages.value.length) this.#set(left);
+    if (left.length === this.messages.value.length) return;
+    this.#set(left.map((one) => (rows.has(one.text) ? { ...one, since: after(one) } : one)));
   }
 
   #change(key, more) {
@@ -73,7 +84,7 @@ export class Outbox {
 
   #set(messages) {
     this.messages.set(messages);
-    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, ...rest }) =>
+    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, approvals, ...rest }) =>
       ({ ...rest, pictures: images.length, unsure: true }));
     kept.set(`outbox.${this.session}`, unsent.length ? JSON.stringify(unsent) : null);
   }

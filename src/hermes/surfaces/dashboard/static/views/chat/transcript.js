@@ -121,8 +121,10 @@ const HANDLERS = {
     const { reason, detail = "", usage = null, seq, ts } = event;
     change(state, (item) => item.kind === "tool" && !item.ended, (item) =>
       ({ status: "unknown", ended: ts, output: item.output }));
+    const last = state.items.findLastIndex((item) => item.kind === "end");
     push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
-      ts - state.since : 0, turn: event.turn_id ?? "" });
+      ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(last + 1).some((item) =>
+        item.kind === "tool") });
     Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
   },
   "agent.interrupt.requested": (state) => {
@@ -262,11 +264,12 @@ function plural(number, word) {
   return `${number} ${number === 1 ? word : `${word}s`}`;
 }
 
-const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n[\s\S]*?\n<\/(?:attached|skill)>/g;
+const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n([\s\S]*?)\n<\/(?:attached|skill)>/g;
 
-/** What a person typed, and the names of what went along with it. */
+/** What a person typed, and what went along with it. */
 export function typed(text) {
-  const along = [...text.matchAll(BLOCK)].map((found) => ({ kind: found[1].split(" ")[0], name: found[2] }));
+  const along = [...text.matchAll(BLOCK)].map(([, head, name, content]) => ({ kind: head.split(" ")[0], name,
+    content }));
   return { text: text.replace(BLOCK, ""), along };
 }
 

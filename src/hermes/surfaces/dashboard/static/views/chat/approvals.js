@@ -1,0 +1,42 @@
+// What Hermes does without asking, in one session: the choice, and its name above the conversation.
+import { may } from "../../app/api.js";
+import { Dialog, Icon } from "../../app/parts.js";
+import { confirm } from "../../app/parts/dialog.js";
+import { html } from "../../app/ui.js";
+
+export const MODES = [
+  { name: "ask", label: "Ask", icon: "lock", tone: "",
+    note: "You are asked about every change to a file, and about commands that do more than work in the folder." },
+  { name: "auto-edit", label: "Auto-edit", icon: "edit", tone: "warn",
+    note: "Files of the folder are changed without asking; commands as with Ask." },
+  { name: "full", label: "Full", icon: "bolt", tone: "bad",
+    note: "Nothing is asked about but what can't be understood. Commands reach everything that you can." },
+];
+const WARNING = "Commands and changes will not wait for you, anywhere on that machine, until you choose another way or " +
+  "the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
+
+/** Whether that may be chosen here; asks once more before Hermes is let loose. */
+export async function mayChoose(name) {
+  return name !== "full" || confirm({ title: "Let Hermes work without asking?", text: WARNING, action: "Do not ask me",
+    danger: true });
+}
+
+/** The button above the conversation; what is not asked about is said there in words. */
+export function ApprovalMode({ current, running, onOpen }) {
+  const mode = MODES.find((one) => one.name === current) ?? MODES[0];
+  return html`<button type="button" class=${`button quiet mode ${mode.tone}`} disabled=${running} onClick=${onOpen}
+    aria-label=${`Approvals: ${mode.label}`} title=${running ? "It can be changed when the turn is over" :
+      `What is asked about. ${mode.note}`}><${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
+}
+
+export function ApprovalPicker({ current, onChoose, onClose }) {
+  const allowed = may("approve");
+  const choose = async (name) => (await mayChoose(name)) && onChoose(name);
+  return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><ul class="choices">
+    ${MODES.map((mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
+      aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
+        onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
+          <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
+    <p class="muted">It holds from your next message on, in this session, also for what others say in it.${allowed ? "" :
+      " This browser may not answer requests for approval, so it can only choose Ask."}</p><//>`;
+}
