@@ -77,8 +77,12 @@ class Load:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks gateway")
     parser.add_argument("--quick", action="store_true", help="fewer chats, a shorter time")
+    parser.add_argument("--chats", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=50.0, help="messages a second")
+    parser.add_argument("--seconds", type=float, default=0.0)
     args = parser.parse_args(argv)
-    load = Load(200, 50.0, 8.0) if args.quick else Load(1000, 50.0, 60.0)
+    chats, seconds = (200, 8.0) if args.quick else (1000, 60.0)
+    load = Load(args.chats or chats, args.rate, args.seconds or seconds)
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(_measure(Path(folder), load))
 

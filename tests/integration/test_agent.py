@@ -207,7 +207,9 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
 
 def test_a_process_that_serves_many_sessions_forgets_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hermes.app.app._REMEMBERED", 4)
-    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+    bus = Bus()
+    bus.subscribe("session.**", lambda _: None)  # what nobody listens to is not made
+    with build(Settings(), Home(tmp_path), bus=bus) as app:
         sessions = [app.begin(SessionCreated(surface="test")).session for _ in range(12)]
         assert (len(app._feeds), len(app._recent), len(app._roots)) == (4, 4, 4)
         assert list(app._roots) == sessions[-4:]

@@ -32,6 +32,9 @@ class Recorder:
         self.seen: list[dict[str, Any]] = []
         self._then = then
 
+    def heard(self, topic: str, /) -> bool:
+        return bool(topic)
+
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None:
         envelope = dict(payload or {})
         assert envelope["type"] == topic

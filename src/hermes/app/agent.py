@@ -114,7 +114,7 @@ class Agent:
             prompt=self._prompt,
             budget=self._spending.budget,
             publish=self._publish,
-            snapshot=app.snapshot,
+            snapshot=app.snapshot if app.settings.sessions.write_json_snapshots else None,
             title=self._titles.begin,
             show=self._show,
             finish=self._keeper.finish,
@@ -252,7 +252,7 @@ class Agent:
 
     def _chat(self, session: str) -> str:
         """The chat app that a session was begun in; empty for none."""
-        info = self._app.store.sessions.find(session)
+        info = self._app.store.sessions.origin(session)
         return info.surface if info.kind == "root" and info.surface not in {"", "recovered", *SURFACES} else ""
 
     @asynccontextmanager

@@ -40,6 +40,8 @@ class Bus(Protocol):
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None: ...
 
+    def heard(self, topic: str, /) -> bool: ...
+
     def subscribe(self, pattern: str, callback: Callable[[Mapping[str, Any]], Any], /) -> Any: ...
 
     def unsubscribe(self, handle: Any, /) -> bool: ...
@@ -123,6 +125,10 @@ class App:
             self.snapshot(session)
         return rows
 
+    def recorded(self, session: str, rows: tuple[Row, ...]) -> None:
+        """Publishes rows that were submitted to the log and are on disk, behind those that `record` has written."""
+        self._feed(session).write(lambda: rows, self.publish)
+
     def publish(self, row: Row, *, foreign: bool = False) -> None:
         """Tells the bus of a row that is on disk, once: a runner that finds it in the log may not know whose it is.
 
@@ -130,6 +136,8 @@ class App:
         """
         place = (row.session, row.epoch, row.seq)
         if not self._told.claim(*place) or (foreign and self._sent.has(*place)):
+            return
+        if not self.bus.heard(row.type):
             return
         if foreign:
             from hermes.events.origin import relay
@@ -155,8 +163,8 @@ class App:
         """Whom a session works for, when that is somebody else than the user; a child's is that of its root."""
         known = self._persons.get(session)
         if known is None:
-            info = self.store.sessions.find(session)
-            first = self.store.log.events(info.root if info.kind == "child" else info.id, limit=1)
+            info = self.store.sessions.origin(session)
+            first = self.store.log.events(info.root if info.kind == "child" else session, limit=1)
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
         with self._remembering:
@@ -225,7 +233,7 @@ class App:
         """The first session of a child's lineage; empty for a session that is nobody's child."""
         root = self._roots.get(session)
         if root is None:
-            info = self.store.sessions.find(session)
+            info = self.store.sessions.origin(session)
             root = info.root if info.kind == "child" else ""
         with self._remembering:
             _remember(self._roots, session, root)

@@ -166,7 +166,7 @@ def depth(app: App, session: str) -> int:
     steps = 0
     while steps <= DEEPEST:
         try:
-            info = app.store.sessions.find(session)
+            info = app.store.sessions.origin(session)
         except SessionNotFound:
             break
         if info.kind != "child":

@@ -14,8 +14,11 @@ _MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four
 
 def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
     """The notes of the folder itself, each name once. One that can't be read is there with the reason."""
+    names = [name for name in PROJECT_FILES if os.path.lexists(cwd / name)]
+    if not names:
+        return ()
     guard = Guard(Path(os.path.realpath(hermes_home)), Path.home())
-    found = (_read(cwd, name, guard) for name in PROJECT_FILES)
+    found = (_read(cwd, name, guard) for name in names)
     return tuple(file for file in found if file is not None)
 
 

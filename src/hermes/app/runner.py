@@ -59,7 +59,8 @@ class Workshop(msgspec.Struct, frozen=True):
     prompt: Callable[[str, Path], Awaitable[SessionPrompted]]
     budget: Callable[[str], Budget]
     publish: Publish
-    snapshot: Callable[[str], None]
+    snapshot: Callable[[str], None] | None
+    """Writes a session's JSON copy, if the user wants one."""
     title: Callable[[str, History], None]
     """Looks for a better title, on the side."""
     show: Callable[[str, str, Event], None]
@@ -80,8 +81,6 @@ class Runner:
         self.stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
-        self.settled = asyncio.Event()
-        """Set once what a crash left is written down."""
         self.settled = asyncio.Event()
         """Set once what a crash left is written down."""
 
@@ -115,7 +114,6 @@ class Runner:
         try:
             carried = await self._settle(journal)
             self.settled.set()
-            self.settled.set()
             while (carried or journal.history.waiting) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
@@ -123,11 +121,11 @@ class Runner:
             self._journal = None  # without a pause after the last look at what waits: nothing slips in between
             for helper in helpers:
                 helper.cancel()
-            await asyncio.to_thread(self._shop.store.leases.release, journal.lease)
+            await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(journal.lease)))
 
     async def _take(self) -> Lease | None:
         try:
-            return await asyncio.to_thread(self._shop.store.leases.acquire, self.session)
+            return await asyncio.wrap_future(self._shop.store.leases.take(self.session))
         except SessionBusy as busy:
             log.info("%s", busy)
             return None
@@ -213,16 +211,17 @@ class Runner:
         shop = self._shop
         await journal.flush()
         await shop.finish(journal.turn, self._folder())
-        untitled = not shop.store.sessions.find(self.session).title
+        untitled = not shop.store.sessions.title(self.session)
         titled = [SessionTitled(title=first_words(journal.history), by="hermes")] if untitled else []
         await journal.record(*journal.history.unfinished(_STOPPED), ended, *titled)
         if titled:
             shop.title(self.session, journal.history)
-        await asyncio.to_thread(shop.snapshot, self.session)
+        if shop.snapshot is not None:
+            await asyncio.to_thread(shop.snapshot, self.session)
         self.ended = ended
 
     def _folder(self) -> Path:
-        return Path(self._shop.store.sessions.find(self.session).cwd or ".")
+        return Path(self._shop.store.sessions.origin(self.session).cwd or ".")
 
     async def _to_the_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
         """The boundary of a turn: whatever goes wrong in it ends it, with words."""

@@ -195,8 +195,9 @@ class SessionService:
             with contextlib.suppress(LeaseLost):  # the turn ended at this very moment: written without it, then
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
-        (row,) = await asyncio.to_thread(self._app.record, session, event)
-        return row.epoch, row.seq
+        rows = await asyncio.shield(asyncio.wrap_future(self._app.store.log.submit(session, event)))
+        self._app.recorded(session, rows)
+        return rows[0].epoch, rows[0].seq
 
     def _start(self, session: str) -> None:
         """Sees to it that a runner looks at the session after this moment."""

@@ -169,6 +169,11 @@ class Bus:
         finally:
             self._under_way -= 1
 
+    def heard(self, topic: str) -> bool:
+        """Whether anybody listens to a topic now, for publishers whose payload takes work to make."""
+        route = self._routes.get(topic) or self._find(topic)
+        return bool(route.subscriptions)
+
     def subscribe(self, pattern: str, callback: Callback, *, owner: str | None = None) -> Subscription:
         """Call `callback` with every event whose topic matches `pattern`; the handle ends it.
 

@@ -57,6 +57,7 @@ class Database:
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
         self._unhurried = 0  # writes that go to the thread because the disk was slow
+        self.shared = False  # many write at once: all that is submitted goes to the thread, which commits it together
         self._patience = patience(path, busy_timeout)
         with in_our_words(path):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
@@ -71,7 +72,9 @@ class Database:
         At once, when nobody else writes and the disk has been quick; by the thread otherwise, so that an event loop
         never waits for another process or a slow disk.
         """
-        if self._unhurried:
+        if self.shared:
+            pass
+        elif self._unhurried:
             self._unhurried -= 1
         elif (done := self._at_once(job)) is not None:
             return done

@@ -6,6 +6,8 @@ its expiry can't write over its successor.
 
 import os
 import socket
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import apsw
@@ -37,7 +39,13 @@ class Leases:
 
     def acquire(self, session: str, *, ttl: float = TTL) -> Lease:
         """Takes the session, or says who has it."""
+        return self._db.write(self._acquiring(session, ttl))
 
+    def take(self, session: str) -> "Future[Lease]":
+        """As `acquire`, without waiting."""
+        return self._db.submit(self._acquiring(session, TTL))
+
+    def _acquiring(self, session: str, ttl: float) -> Callable[[apsw.Connection], Lease]:
         def job(connection: apsw.Connection) -> Lease:
             now = self._clock.now()
             held = _find(connection, session)
@@ -49,7 +57,7 @@ class Leases:
             connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", columns)
             return lease
 
-        return self._db.write(job)
+        return job
 
     def renew(self, lease: Lease, *, ttl: float = TTL) -> Lease:
         """The heartbeat: the same lease with a later end."""
@@ -64,12 +72,18 @@ class Leases:
 
     def release(self, lease: Lease) -> None:
         """Gives the session back. The token stays, so that the next holder's is larger."""
+        self._db.write(self._releasing(lease))
 
+    def give_back(self, lease: Lease) -> "Future[None]":
+        """As `release`, without waiting."""
+        return self._db.submit(self._releasing(lease))
+
+    def _releasing(self, lease: Lease) -> Callable[[apsw.Connection], None]:
         def job(connection: apsw.Connection) -> None:
             query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
             connection.execute(query, (lease.session, lease.owner, lease.token))
 
-        self._db.write(job)
+        return job
 
     def holder(self, session: str) -> Lease | None:
         """Who runs the session now."""

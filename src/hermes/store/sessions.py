@@ -14,6 +14,7 @@ from hermes.store.search import forget, write_indexed
 _FIELDS = (
     "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 )
+_REMEMBERED = 2_048  # sessions whose beginning is known
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -52,6 +53,16 @@ class SessionInfo(msgspec.Struct, frozen=True):
     tokens: int
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """How a session began, which never changes."""
+
+    kind: str
+    parent: str
+    root: str
+    surface: str
+    cwd: str
+
+
 class UsageRow(msgspec.Struct, frozen=True):
     """What one model cost on one day, over all chosen sessions."""
 
@@ -74,6 +85,7 @@ class Sessions:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
+        self._origins: dict[str, Origin] = {}
 
     def recent(self, *, limit: int = 50, updated_before: float | None = None) -> list[SessionInfo]:
         """Sessions, the most recently used first; those that work for another are not among them."""
@@ -99,9 +111,31 @@ class Sessions:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise SessionNotFound(f"there is no session {name!r}", hint="`hermes sessions list` shows what there is.")
+            raise _unknown(name)
         names = ", ".join(info.id for info in found)
         raise SessionNotFound(f"{name!r} may be any of: {names}", hint="Give more of the id.")
+
+    def origin(self, session: str) -> Origin:
+        """How the session with that id began; quick to ask again."""
+        known = self._origins.get(session)
+        if known is None:
+            query = "SELECT kind, parent, root, surface, cwd FROM sessions WHERE id = ?"
+            row = self._db.read(lambda connection: connection.execute(query, (session,)).fetchone())
+            if row is None:
+                raise _unknown(session)
+            known = Origin(*row)
+            if len(self._origins) >= _REMEMBERED:
+                self._origins.clear()
+            self._origins[session] = known
+        return known
+
+    def title(self, session: str) -> str:
+        """What the session with that id is called; empty when it has no name yet."""
+        query = "SELECT title FROM sessions WHERE id = ?"
+        row = self._db.read(lambda connection: connection.execute(query, (session,)).fetchone())
+        if row is None:
+            raise _unknown(session)
+        return str(row[0])
 
     def delete(self, session: str) -> int:
         """Removes a session and everything of it; returns how many rows that were. Not while somebody runs it."""
@@ -118,7 +152,9 @@ class Sessions:
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             return int(rows)
 
-        return write_indexed(self._db, job)
+        rows = write_indexed(self._db, job)
+        self._origins.pop(session, None)
+        return rows
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
         """Tokens and money by day and model; of a session, with those of its children."""
@@ -138,3 +174,7 @@ class Sessions:
     def _select(self, rest: str, values: tuple[Any, ...]) -> list[SessionInfo]:
         rows = self._db.read(lambda connection: connection.execute(_SELECT + rest, values).fetchall())
         return [SessionInfo(*row) for row in rows]
+
+
+def _unknown(name: str) -> SessionNotFound:
+    return SessionNotFound(f"there is no session {name!r}", hint="`hermes sessions list` shows what there is.")

@@ -74,6 +74,10 @@ class Store:
         """Whether anything was ever scheduled; quick to ask."""
         return self._db.read(lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get) is not None
 
+    def share(self) -> None:
+        """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
+        self._db.shared = True
+
     def check(self) -> Report:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
         report = self._db.read(check)

@@ -6,13 +6,13 @@ import hmac
 import re
 from typing import Any
 
-import httpx2
 import msgspec
 
+from hermes.settings.load import environment
 from hermes.settings.sections import Telegram as TelegramSettings
+from hermes.surfaces.gateway.adapters.telegram_api import BotApi
 from hermes.surfaces.gateway.adapters.telegram_html import telegram_html
 from hermes.surfaces.gateway.commands import COMMANDS
-from hermes.surfaces.gateway.download import download
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
 from hermes.surfaces.gateway.port import (
     Adapter,
@@ -27,17 +27,12 @@ from hermes.surfaces.gateway.port import (
     OutgoingFile,
     Person,
     Refused,
-    TooFast,
-    Unauthorized,
-    Unreachable,
     override,
     utf16,
 )
 
-_CONNECTIONS = 24  # at a time; each costs a little with every call
 _POLL = 50  # seconds that Telegram holds a request for messages
 _SLACK = 15.0  # seconds more, after which a silent connection is cut
-_PATIENCE = 30.0  # seconds for everything else
 _KINDS = ("message", "callback_query")
 _UPLOADS: dict[FileKind, tuple[str, str]] = {
     "image": ("sendPhoto", "photo"),
@@ -58,7 +53,7 @@ def build(house: House) -> "Telegram":
 
 
 class Telegram(Adapter):
-    """One bot. The token is part of every address, so no address ever gets into an error or a log."""
+    """One bot."""
 
     name = "telegram"
     limits = Limits(text=4096, size=utf16, edit_every=1.2, file_bytes=20_000_000, typing=5.0)
@@ -67,33 +62,31 @@ class Telegram(Adapter):
         self._token = token
         self._settings = settings
         self._listener = listener
-        self._api = settings.api_url.rstrip("/")
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE, limits=httpx2.Limits(max_connections=_CONNECTIONS))
-        self._free_at = 0.0
+        self._api = BotApi(settings.api_url, token, settings.per_second, environment())
         self._me: dict[str, Any] = {}
 
     @override
     async def run(self, inlet: Inlet) -> None:
         """Receives until it is cancelled."""
-        self._me = await self._call("getMe")
+        self._me = await self._api.call("getMe")
         commands = [{"command": one.name, "description": one.summary} for one in COMMANDS]
-        await self._call("setMyCommands", {"commands": commands})
+        await self._api.call("setMyCommands", {"commands": commands})
         if self._settings.webhook_url:
             await self._serve(inlet)
             return
-        await self._call("deleteWebhook")
+        await self._api.call("deleteWebhook")
         await inlet.connected(f"@{self._me.get('username', '?')}")
         offset = 0
         while True:
             asked = {"offset": offset, "timeout": _POLL, "allowed_updates": _KINDS}
-            updates = await self._call("getUpdates", asked, patience=_POLL + _SLACK)
+            updates = await self._api.poll("getUpdates", asked, _POLL + _SLACK)
             messages = [found for update in updates if (found := self._inbound(update)) is not None]
             await asyncio.gather(*(inlet.receive(one) for one in messages))
             offset = max([offset, *(update["update_id"] + 1 for update in updates)])  # only now it is acknowledged
 
     @override
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._api.close()
 
     @override
     async def send(self, chat: Chat, out: Outbound) -> str:
@@ -116,12 +109,12 @@ class Telegram(Adapter):
 
     @override
     async def typing(self, chat: Chat) -> None:
-        await self._call("sendChatAction", _place(chat) | {"action": "typing"})
+        await self._api.call("sendChatAction", _place(chat) | {"action": "typing"})
 
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
         try:
-            await self._call("answerCallbackQuery", {"callback_query_id": inbound.ref, "text": note[:200]})
+            await self._api.call("answerCallbackQuery", {"callback_query_id": inbound.ref, "text": note[:200]})
         except Refused:
             return  # pressed too long ago: nobody waits for the note any more
 
@@ -129,8 +122,8 @@ class Telegram(Adapter):
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
             raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
-        found = await self._call("getFile", {"file_id": attachment.ref})
-        return await download(self._client, f"{self._api}/file/bot{self._token}/{found['file_path']}", most)
+        found = await self._api.call("getFile", {"file_id": attachment.ref})
+        return await self._api.download(found["file_path"], most)
 
     async def _serve(self, inlet: Inlet) -> None:
         """Has Telegram call us. Who calls is known by a secret that only Telegram was told."""
@@ -151,7 +144,7 @@ class Telegram(Adapter):
         await self._listener.add(_PATH, application)
         try:
             url = self._settings.webhook_url
-            await self._call("setWebhook", {"url": url, "secret_token": secret, "allowed_updates": _KINDS})
+            await self._api.call("setWebhook", {"url": url, "secret_token": secret, "allowed_updates": _KINDS})
             await inlet.connected(f"@{self._me.get('username', '?')}")
             await gone.wait()
         finally:
@@ -201,66 +194,18 @@ class Telegram(Adapter):
         ending = " ▌" if out.unfinished else ""
         body = place | _keyboard(out) | {"link_preview_options": {"is_disabled": True}}
         try:
-            return await self._call(method, body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"})
+            return await self._api.call(method, body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"})
         except Refused as error:
             if "parse entities" not in error.message and "message is too long" not in error.message:
                 raise
-        return await self._call(method, body | {"text": out.text + ending})
+        return await self._api.call(method, body | {"text": out.text + ending})
 
     async def _upload(self, chat: Chat, file: OutgoingFile) -> dict[str, Any]:
         size = (await asyncio.to_thread(file.path.stat)).st_size
         kind: FileKind = "file" if file.kind == "image" and size > _PHOTO_BYTES else file.kind
         method, field = _UPLOADS[kind]
-        data = await asyncio.to_thread(file.path.read_bytes)
-        files = {field: (file.name, data, file.media_type)}
         place = {name: str(value) for name, value in _place(chat).items()}
-        return await self._call(method, place, files=files)
-
-    async def _call(
-        self,
-        method: str,
-        body: dict[str, Any] | None = None,
-        *,
-        files: dict[str, Any] | None = None,
-        patience: float = _PATIENCE,
-    ) -> Any:
-        """One call of the API: its result, or what went wrong in our words."""
-        if method not in {"getUpdates", "getMe"}:
-            await self._pace()
-        address = f"{self._api}/bot{self._token}/{method}"
-        try:
-            if files is None:
-                answered = await self._client.post(address, json=body or {}, timeout=patience)
-            else:
-                answered = await self._client.post(address, data=body, files=files, timeout=patience)
-            told = msgspec.json.decode(answered.content)
-        except (httpx2.HTTPError, msgspec.MsgspecError) as error:
-            raise Unreachable(f"Telegram did not answer properly ({type(error).__name__})") from None
-        if isinstance(told, dict) and told.get("ok"):
-            return told.get("result")
-        raise _failure(told if isinstance(told, dict) else {}, method)
-
-    async def _pace(self) -> None:
-        """Leaves a little time between calls, over all chats."""
-        loop = asyncio.get_running_loop()
-        self._free_at = max(self._free_at, loop.time()) + 1 / self._settings.per_second
-        wait = self._free_at - loop.time() - 1.0  # a second's worth may go at once
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-
-def _failure(told: dict[str, Any], method: str) -> Exception:
-    code, why = int(told.get("error_code") or 0), str(told.get("description") or "no reason given")
-    if code == 429:
-        return TooFast(float((told.get("parameters") or {}).get("retry_after") or 5))
-    if code in {401, 404} and method == "getMe":
-        hint = "Ask @BotFather for it, then: hermes config set TELEGRAM_BOT_TOKEN"
-        return Unauthorized("Telegram does not know this bot's token.", hint=hint)
-    if code == 409:
-        return Unreachable(f"another program receives this bot's messages ({why})")
-    if code == 401 or code >= 500 or not code:
-        return Unreachable(f"Telegram failed: {why}")
-    return Refused(why)
+        return await self._api.upload(method, place, field, file)
 
 
 def _update(body: bytes) -> dict[str, Any]:
