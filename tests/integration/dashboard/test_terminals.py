@@ -10,9 +10,10 @@ from tests.integration.dashboard.house import PATIENCE, House, opened
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from hermes.errors import UsageError
 from hermes.settings import Settings
 from hermes.settings.sections import Dashboard as DashboardSettings
-from hermes.surfaces.dashboard.terminals import ALONE, ENDED, Opening, Terminals
+from hermes.surfaces.dashboard.terminals import ALONE, ENDED, MOST, Opening, Terminals
 
 
 class Screen:
@@ -280,3 +281,14 @@ async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(shells: Hou
                 sizes.append(len(screen.data) - before)
         assert b"0123456\n" * 1_000_000 + b"end\n" in screen.data
         assert max(sizes) > 0xFFFF
+
+
+async def test_there_is_an_end_to_terminals_however_fast_they_are_asked_for() -> None:
+    terminals = Terminals(DashboardSettings(shell="/bin/cat"))
+    wanted = (terminals.open(Opening(command="shell")) for _ in range(MOST + 6))
+    try:
+        answers = await asyncio.gather(*wanted, return_exceptions=True)
+        assert sum(isinstance(answer, UsageError) for answer in answers) == 6
+        assert len(terminals.overview()) == MOST
+    finally:
+        await terminals.close()

@@ -109,6 +109,7 @@ class Terminals:
         self._settings = settings
         self._clock = clock
         self._open: dict[str, OpenTerminal] = {}
+        self._opening = 0
         self._sweeper: asyncio.Task[None] | None = None
 
     def overview(self) -> list[TerminalInfo]:
@@ -129,8 +130,15 @@ class Terminals:
 
     async def open(self, opening: Opening) -> OpenTerminal:
         """Starts a program at a new terminal."""
-        if len(self._open) >= MOST:
+        if len(self._open) + self._opening >= MOST:
             await self._make_room()
+        self._opening += 1  # many may be opened at once
+        try:
+            return await self._start(opening)
+        finally:
+            self._opening -= 1
+
+    async def _start(self, opening: Opening) -> OpenTerminal:
         cwd = _folder(opening.cwd)
         env = {**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         argv = self._program(opening)

@@ -127,25 +127,29 @@ const loaded = new Map();
 function View({ route }) {
   const view = findView(route.view);
   const [module, setModule] = useState(() => loaded.get(route.view) ?? null);
-  const load = () => {
+  useEffect(() => {
     if (!view) return;
     setModule(loaded.get(view.name) ?? null);
     view.load().then(
       (one) => (loaded.set(view.name, one), setModule(one)),
       (error) => setModule({ error }),
     );
-  };
-  useEffect(load, [view]);
+  }, [view]);
   useEffect(() => {
     document.title = view ? `${view.label} · Hermes` : "Hermes";
   }, [view]);
   if (!view) return html`<${Problem} error=${{ message: "There is no such view.",
     hint: "Choose one of those at the edge." }} />`;
   if (module?.error) return html`<${Problem} error=${{ message: `${view.label} could not be shown.`,
-    hint: String(module.error.message ?? module.error) }} retry=${load} />`;
+    hint: String(module.error.message ?? module.error) }} retry=${reload} />`;
   const Shown = module?.default;
   if (!Shown || loaded.get(view.name) !== module) return html`<${Loading} label=${view.label} />`;
   return html`<${Shown} key=${view.name} route=${route} />`;
+}
+
+/** A browser never asks again for a module that it could not get; a new page does, at the same place. */
+function reload() {
+  location.reload();
 }
 
 function KeyHelp({ onClose }) {
