@@ -284,7 +284,7 @@ async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(shells: Hou
 
 
 async def test_there_is_an_end_to_terminals_however_fast_they_are_asked_for() -> None:
-    terminals = Terminals(DashboardSettings(shell="/bin/cat"))
+    terminals = Terminals(DashboardSettings(shell="/bin/cat"))  # noqa: S604 - a setting
     wanted = (terminals.open(Opening(command="shell")) for _ in range(MOST + 6))
     try:
         answers = await asyncio.gather(*wanted, return_exceptions=True)
