@@ -32,11 +32,11 @@ export function ApprovalMode({ current, running, onOpen }) {
 export function ApprovalPicker({ current, onChoose, onClose }) {
   const allowed = may("approve");
   const choose = async (name) => (await mayChoose(name)) && onChoose(name);
-  return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><ul class="choices">
+  return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><div class="stack"><ul class="choices">
     ${MODES.map((mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
     <p class="muted">It holds from your next message on, in this session, also for what others say in it.${allowed ? "" :
-      " This browser may not answer requests for approval, so it can only choose Ask."}</p><//>`;
+      " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
 }

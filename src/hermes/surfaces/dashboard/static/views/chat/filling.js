@@ -26,9 +26,9 @@ export function Filling({ session, running, onClose }) {
   };
   return html`<${Dialog} title="What fills the window" onClose=${onClose}>
     ${!found ? html`<${Loading} />` : found.error ? html`<${Problem} error=${found.error} />` :
-      html`<${Parts} filling=${found} />
+      html`<div class="stack"><${Parts} filling=${found} />
         ${may("chat") && html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
-          onClick=${room}>Make room now<//></div>`}`}<//>`;
+          onClick=${room}>Make room now<//></div>`}</div>`}<//>`;
 }
 
 function Parts({ filling }) {
