@@ -172,3 +172,5 @@ class Outside:
     def _dashboard_came(self) -> None:
         if self.bridge is None:
             self.start_bridge()
+        else:
+            self.bridge.hurry()

@@ -28,6 +28,7 @@ _PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
 _BATCH = 192 * 1024  # bytes
 _SILENCE = 90.0  # seconds without a word, pings included, after which a connection is given up
 _UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
+_HEIRS = 16  # spools of others that are open at once
 _GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
@@ -95,6 +96,9 @@ class Bridge:
         for handle in (self._woken, self._waker):
             os.set_blocking(handle, False)
         self._heirs: dict[str, tuple[int, Spool]] = {}
+        self._more_left = False
+        self._torn = 0
+        self._hurried = threading.Event()
         self.arrived = -1
         """How many transient events the dashboard says it has; -1 before it said so."""
         self._url = ""
@@ -122,7 +126,7 @@ class Bridge:
             refused=spool.dropped,
             transient=outbox.heard,
             dropped=outbox.dropped,
-            torn=spool.torn,
+            torn=spool.torn + self._torn,
             cut=outbox.cut,
             connects=self._connects,
         )
@@ -134,10 +138,15 @@ class Bridge:
         self._bus.unsubscribe(self._handle)
         self._deadline = time.monotonic() + (grace if self.state in {"connecting", "connected"} else 0.0)
         self._stopping.set()
+        self._hurried.set()
         self._wake()
         self._thread.join(grace + 1.0)
         if not self._thread.is_alive():  # otherwise it hangs in the resolver, and ends with the process
             self._end()
+
+    def hurry(self) -> None:
+        """Tries at once, as there is reason to: a dashboard has begun."""
+        self._hurried.set()
 
     def _end(self) -> None:
         self.state = "stopped"
@@ -180,7 +189,8 @@ class Bridge:
                 self.state = "waiting"
             if self._connects > connects:
                 backoff.reset()
-            self._stopping.wait(max(wait, backoff.next()))
+            self._hurried.wait(max(wait, backoff.next()))
+            self._hurried.clear()
 
     def _say_refused(self, refused: WireRefused) -> None:
         if self.state != "refused":
@@ -207,18 +217,25 @@ class Bridge:
             wire.close()
 
     def _adopt(self) -> None:
-        """Takes over what processes left behind that are no more."""
-        own = self.outbox.spool.folder
+        """Takes over what processes left behind that are no more, some at a time."""
+        own, self._more_left = self.outbox.spool.folder, False
         for folder in left_behind(self.outbox.place):
             epoch, _, publisher = folder.name.partition("-")
             if folder == own or publisher in self._heirs or not epoch.isdecimal():
                 continue
+            if len(self._heirs) >= _HEIRS:
+                self._more_left = True
+                return
             with contextlib.suppress(SpoolTaken, OSError):
-                spool = Spool(folder)
-                if spool.waiting:
-                    self._heirs[publisher] = (int(epoch), spool)
-                else:
-                    spool.close()
+                self._inherit(publisher, int(epoch), Spool(folder))
+
+    def _inherit(self, publisher: str, epoch: int, spool: Spool) -> None:
+        self._torn += spool.torn
+        self.outbox.lose(spool.torn)
+        if spool.waiting:
+            self._heirs[publisher] = (epoch, spool)
+        else:
+            spool.close()
 
     def _greet(self, wire: Wire) -> None:
         """Asks what has arrived, and goes on from there."""
@@ -269,6 +286,8 @@ class Bridge:
 
     def _frames(self) -> list[bytes]:
         """What is sent next: first what others left behind."""
+        if self._more_left and not self._heirs:
+            self._adopt()
         for publisher, (epoch, spool) in self._heirs.items():
             if records := spool.read(_BATCH):
                 return [numbered(data, publisher, epoch, number) for number, data in records]

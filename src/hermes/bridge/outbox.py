@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.bridge.spool import MAX_RECORDS, Spool
+from hermes.bridge.spool import MAX_RECORDS, Spool, thin_out
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
 
@@ -36,6 +36,7 @@ class Outbox:
         self, place: Path, *, hide: bool = False, most: int = MAX_TRANSIENT, most_kept: int = MAX_RECORDS
     ) -> None:
         self.place = place
+        removed = thin_out(place)
         self.publisher = uuid.uuid4().hex
         self.epoch = int(time.time() * 1000)
         self.spool = Spool(
@@ -48,7 +49,7 @@ class Outbox:
         self._most = most
         self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
         self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
-        self._missing = 0
+        self._missing = removed
         self._gaps: deque[tuple[int, int]] = deque()  # on their way: the number of the frame, how many are missing
         self._ahead: deque[tuple[int, bytes]] = deque()
         self._read = 0  # number of the last record that was read from the spool
@@ -93,6 +94,11 @@ class Outbox:
         while self._gaps and self._gaps[0][0] <= arrived:
             self._gaps.popleft()
 
+    def lose(self, count: int) -> None:
+        """So many events of others are missing: a gap says so."""
+        with self._lock:
+            self._missing += count
+
     def forfeit(self) -> None:
         """Counts as dropped what will not be sent any more."""
         with self._lock:
@@ -102,7 +108,7 @@ class Outbox:
     @property
     def has_news(self) -> bool:
         """Whether something waits to be sent."""
-        return bool(self._passing or self._ahead or self.spool.last > self._read)
+        return bool(self._passing or self._missing or self._ahead or self.spool.last > self._read)
 
     def batch(self, room: int) -> list[bytes]:
         """The next frames, about `room` bytes of them; none when nothing waits."""

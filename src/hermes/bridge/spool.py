@@ -25,9 +25,10 @@ MAX_RECORDS = 100_000
 SEGMENT = 4 * 1024 * 1024
 _TIDY = 64 * 1024  # bytes of acknowledged records that may stay in the last segment
 _HEAD = struct.Struct("<IIQ")  # length, checksum, number
-_MARK = struct.Struct("<Q")
+_MARK = struct.Struct("<QI")  # what was acknowledged, checksum
 _OWN_ONLY = 0o600
 _LOCK = "lock"
+_LEFT = 200  # spools that processes may leave behind in one place
 
 
 class Spool:
@@ -60,6 +61,7 @@ class Spool:
         """Records that were refused because the spool was full, or the disk."""
         self.torn = 0
         """Records that were found damaged."""
+        self._failing = False
         self._guard = _take_lock(folder)
         self._recover()
 
@@ -114,7 +116,8 @@ class Spool:
             if number <= self.acked:
                 return
             self.acked = min(number, self.last)
-            os.pwrite(self._guard, _MARK.pack(self.acked), 0)
+            with contextlib.suppress(OSError):  # a full disk: it is sent again, and room is made all the same
+                os.pwrite(self._guard, _mark(self.acked), 0)
             for segment in sorted(self._sizes)[:-1]:
                 following = self._after(segment)
                 if following is None or following > self.acked + 1:
@@ -165,12 +168,15 @@ class Spool:
                 size = 0
             written = os.write(self._handle, record)
         except OSError as error:
-            log.error("an event can't be kept: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
+            if not self._failing:  # once, until it works again
+                log.error("events can't be kept: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
+            self._failing = True
             return False
         if written != len(record):  # the disk is full: half a record goes again
             os.ftruncate(self._handle, size)
             return False
         self.last = number
+        self._failing = False
         self._resize(self._segment, size + written)
         return True
 
@@ -183,19 +189,23 @@ class Spool:
 
     def _recover(self) -> None:
         """Takes in what is in the folder, up to the first damage of each segment."""
-        mark = os.pread(self._guard, _MARK.size, 0)
-        self.acked = self.last = _MARK.unpack(mark)[0] if len(mark) == _MARK.size else 0
-        for path in sorted(self.folder.glob("*.log")):
+        self.acked = _marked(os.pread(self._guard, _MARK.size, 0))
+        expected = self.acked + 1 if self.acked else 0
+        damaged = 0
+        for path in sorted(path for path in self.folder.glob("*.log") if path.stem.isdecimal()):
             content = path.read_bytes()
+            expected = expected or int(path.stem)
             end = 0
             for number, _, behind in _records(content):
-                self.torn += max(0, number - self.last - 1) if number > self.acked + 1 and self.last else 0
-                self.last, end = max(self.last, number), behind
+                self.torn += max(0, number - expected)
+                expected, end = max(expected, number + 1), behind
             self._sizes[int(path.stem)] = end
-            if end < len(content):
-                self.torn += 1
+            damaged = len(content) - end
+            if damaged:
                 os.truncate(path, end)
-                log.warning("%d bytes of %s were damaged and are left out", len(content) - end, path)
+                log.warning("%d bytes of %s were damaged and are left out", damaged, path)
+        self.torn += bool(damaged)  # behind it nothing says how many there were
+        self.last = max(0, expected - 1)
         self.size = sum(self._sizes.values())
         if not self._sizes or max(self._sizes) > self.last or self._sizes[max(self._sizes)] >= SEGMENT:
             self._begin(self.last + 1)
@@ -243,6 +253,25 @@ def left_behind(place: Path) -> Iterator[Path]:
         )
 
 
+def thin_out(place: Path, most: int = _LEFT) -> int:
+    """Removes the oldest spools that were left behind, if there are too many; says how many records that cost."""
+    try:
+        if sum(1 for _ in place.iterdir()) <= most:
+            return 0
+    except FileNotFoundError:
+        return 0
+    lost = 0
+    for folder in list(left_behind(place))[:-most]:
+        with contextlib.suppress(SpoolTaken, OSError):
+            spool = Spool(folder)
+            lost += spool.waiting
+            spool.ack(spool.last)
+            spool.close()
+    if lost:
+        log.warning("%d events that nobody came for are removed from %s", lost, place)
+    return lost
+
+
 class SpoolTaken(HermesError):
     """Another process has the spool."""
 
@@ -268,6 +297,16 @@ def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:
             return
         offset += _HEAD.size + length
         yield number, data, offset
+
+
+def _mark(number: int) -> bytes:
+    return _MARK.pack(number, zlib.crc32(b"%d" % number))
+
+
+def _marked(data: bytes) -> int:
+    """What a mark says was acknowledged; 0 when it can't be trusted: then everything is sent again."""
+    number = _MARK.unpack(data)[0] if len(data) == _MARK.size else 0
+    return number if data == _mark(number) else 0
 
 
 def _checksum(number: int, data: bytes) -> int:

@@ -78,7 +78,7 @@ class TraceExport:
         self._secret = secret
         self._version = version
         self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self.stats = TraceStats(settings.endpoint)
+        self.stats = TraceStats(mask(settings.endpoint))
         self._handles = [bus.subscribe(topic, self._hear) for topic in _TOPICS]
         self._thread = threading.Thread(target=self._run, name="hermes-traces", daemon=True)
         self._thread.start()

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.bridge.pace import Backoff, Pace
-from hermes.bridge.spool import Spool, SpoolTaken, left_behind
+from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.events.origin import is_foreign
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.secrets import mask
@@ -79,6 +79,7 @@ class WebhookSender:
         self._webhook = webhook
         self._key = key
         self._place = place
+        thin_out(place)
         self._spool = Spool(place / f"{int(time.time() * 1000):014}-{uuid.uuid4().hex}")
         self._last: object = None
         self._news = threading.Event()

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ _LONGEST = 100  # bytes of a path that a socket can have
 _WAITING = 10_000  # events that wait for a reader
 _PATIENCE = 10.0  # seconds for a reader to take something, or to say what it wants
 _MOST = 64 * 1024  # bytes of a question
+_LAST = 1.0  # seconds for readers to get the last events of a process that ends
 _encode = msgspec.json.Encoder().encode
 
 
@@ -66,7 +68,7 @@ class Window:
         except BaseException:
             self._server.close()
             raise
-        self._readers: set[_Reader] = set()
+        self._readers: dict[_Reader, threading.Thread] = {}
         threading.Thread(target=self._serve, name="hermes-window", daemon=True).start()
         _greet_lookouts(folder)
 
@@ -77,8 +79,12 @@ class Window:
         self._server.close()
         with contextlib.suppress(OSError):
             self._path.unlink()
-        for reader in list(self._readers):
+        readers = dict(self._readers)
+        for reader in readers:
             reader.finish()
+        deadline = time.monotonic() + _LAST
+        for thread in readers.values():
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _serve(self) -> None:
         while True:
@@ -104,7 +110,7 @@ class Window:
 
     def _tail(self, peer: socket.socket, look: Look) -> None:
         reader = _Reader(look)
-        self._readers.add(reader)
+        self._readers[reader] = threading.current_thread()
         handle = self._bus.subscribe(look.pattern, reader.put)
         try:
             peer.sendall(_encode(self._describe() | {"type": "tail.hello"}) + b"\n")
@@ -112,7 +118,7 @@ class Window:
                 peer.sendall(lines)
         finally:
             self._bus.unsubscribe(handle)
-            self._readers.discard(reader)
+            self._readers.pop(reader, None)
 
 
 class _Reader:
@@ -143,8 +149,11 @@ class _Reader:
 
     def lines(self) -> Iterator[bytes]:
         """What to send, with an empty line now and then, by which a reader that is gone is noticed."""
-        while not self._is_over:
-            self._news.wait(_PATIENCE)
+        over = False
+        while not over:
+            if not self._is_over:
+                self._news.wait(_PATIENCE)
+            over = self._is_over  # looked at before the queue, so that what came before the end is still told
             self._news.clear()
             with self._lock:
                 events, missing = list(self._queue), self._missing

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from hermes.errors import HermesError
 
+_PATH = "/api/pub"  # of an address that names only the machine
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONNECT = 10.0  # seconds for a connection and its handshake
 _TAKE = 64 * 1024  # bytes read at once
@@ -63,17 +64,19 @@ class Wire:
         """Connects and shakes hands. Raises WireClosed."""
         place = urlsplit(target.url)
         secure = place.scheme in {"wss", "https"}
-        host, port = place.hostname or "", place.port or (443 if secure else 80)
+        host = place.hostname or ""
         deadline = time.monotonic() + _CONNECT
         try:
-            sock = _connect(host, port, wait, deadline)
+            sock = _connect(host, place.port or (443 if secure else 80), wait, deadline)
         except (OSError, ValueError) as error:
-            raise WireClosed(f"{host}:{port} can't be reached ({error})") from error
+            raise WireClosed(f"{host} can't be reached ({error})") from error
         try:
             if secure:
                 sock = _secured(sock, host, target.cafile, wait, deadline)
             wire = cls(sock)
-            wire._shake_hands(place.netloc.rpartition("@")[2], f"{place.path}?channel={quote(channel)}", target.token)
+            wire._shake_hands(
+                place.netloc.rpartition("@")[2], f"{place.path or _PATH}?channel={quote(channel)}", target.token
+            )
             wire._await_answer(wait, deadline)
         except BaseException:
             sock.close()
@@ -110,13 +113,16 @@ class Wire:
         messages: list[bytes] = []
         for opcode, is_last, payload in self._frames():
             if opcode == _PING:
-                self._queue(_PONG, payload)
-                self.push()
+                if len(self._out) < _MOST:  # who sends pings and reads no answer gets none
+                    self._queue(_PONG, payload)
+                    self.push()
             elif opcode == _CLOSE:
                 code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
                 raise WireClosed(f"the dashboard closed the connection ({code})")
             elif opcode != _PONG:
                 self._parts += payload
+                if len(self._parts) > _MOST:
+                    raise WireClosed("the dashboard sent too much")
                 if is_last:
                     messages.append(bytes(self._parts))
                     self._parts.clear()

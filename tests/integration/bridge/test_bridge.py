@@ -1,12 +1,16 @@
 """One bridge in one process: when it begins, how it ends, and what it leaves out."""
 
+import base64
+import contextlib
+import hashlib
 import os
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from tests.integration.bridge.receiver import wait_until
@@ -14,6 +18,7 @@ from tests.integration.bridge.receiver import wait_until
 from hermes.app import build
 from hermes.bridge.bridge import Bridge
 from hermes.bridge.outbox import Outbox
+from hermes.bridge.pace import Pace
 from hermes.bridge.target import is_private
 from hermes.bridge.wire import Target
 from hermes.events import Bus
@@ -152,3 +157,107 @@ def test_a_connection_that_falls_silent_is_noticed_by_its_end(tmp_path: Path) ->
         other.accept()[0].close()
         wait_until(lambda: bridge.state == "waiting")
         bridge.stop()
+
+
+def test_it_tries_at_once_when_a_dashboard_has_begun(tmp_path: Path) -> None:
+    asked = threading.Semaphore(0)
+
+    def find() -> None:
+        asked.release()
+
+    bridge = Bridge(Bus(), find, Outbox(tmp_path), pace=Pace(600.0, 600.0))
+    assert asked.acquire(timeout=20)
+    wait_until(lambda: bridge.state == "waiting")
+    bridge.hurry()
+    assert asked.acquire(timeout=20)
+    bridge.stop()
+
+
+def test_what_was_damaged_on_disk_is_counted_and_told_as_a_gap(tmp_path: Path) -> None:
+    left = Outbox(tmp_path)
+    for number in range(3):
+        left.put({"type": "agent.tool.started", "n": number})
+    os.close(left.spool._guard)  # it was killed
+    (path,) = left.spool.folder.glob("*.log")
+    os.truncate(path, path.stat().st_size - 1)
+    with _Fake() as fake:
+        bridge = Bridge(Bus(), lambda: fake.target, Outbox(tmp_path))
+        fake.greet(bridge.publisher)
+        told = fake.read_until('"n":1')
+        told += "" if '"gap"' in told else fake.read_until('"gap"')
+        assert '"dropped":1' in told
+        assert '"n":2' not in told
+        assert bridge.stats().torn == 1
+        bridge.stop(0.0)
+
+
+@pytest.mark.parametrize(
+    "flood", [b"\x01\x7e\xff\xff" + b"x" * 65535, b"\x89\x7d" + b"p" * 125], ids=["a message without an end", "pings"]
+)
+def test_a_dashboard_that_sends_without_end_is_held_off(tmp_path: Path, flood: bytes) -> None:
+    with _Fake() as fake:
+        bridge = Bridge(Bus(), lambda: fake.target, Outbox(tmp_path))
+        fake.greet(bridge.publisher)
+        tracemalloc.start()
+        with contextlib.suppress(OSError):
+            for _ in range(30 * 1024 * 1024 // len(flood)):
+                fake.peer.sendall(flood)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 12 * 1024 * 1024
+        bridge.stop(0.0)
+
+
+class _Fake:
+    """Something that looks like a dashboard, as far as a test lets it. It reads only what it is told to."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(20)
+        self.target = Target(f"ws://127.0.0.1:{self._server.getsockname()[1]}/api/pub", "t")
+        self.peer = socket.socket()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.peer.close()
+        self._server.close()
+
+    def greet(self, publisher: str) -> None:
+        """Shakes hands, and says that nothing has arrived."""
+        self.peer.close()
+        self.peer, _ = self._server.accept()
+        self.peer.settimeout(20)
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += self.peer.recv(4096)
+        key = head.partition(b"Sec-WebSocket-Key: ")[2].partition(b"\r\n")[0]
+        whole = key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(whole, usedforsecurity=False).digest()).decode()
+        self.peer.sendall(
+            f"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+        )
+        ack = f'{{"type":"pub.ack","publisher":"{publisher}.transient","epoch":0,"seq":0}}'.encode()
+        self.peer.sendall(b"\x81" + (bytes([len(ack)]) if len(ack) < 126 else b"\x7e\x00" + bytes([len(ack)])) + ack)
+
+    def read_until(self, text: str) -> str:
+        """Messages, without their masks, until one holds this."""
+        found = ""
+        while text not in found:
+            _, first = _exactly(self.peer, 2)
+            length = first & 0x7F
+            if length > 125:
+                length = int.from_bytes(_exactly(self.peer, 2 if length == 126 else 8))
+            mask, data = _exactly(self.peer, 4), _exactly(self.peer, length)
+            found += bytes(byte ^ mask[place % 4] for place, byte in enumerate(data)).decode()
+        return found
+
+
+def _exactly(peer: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = peer.recv(count - len(data))
+        assert more
+        data += more
+    return data

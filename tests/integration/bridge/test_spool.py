@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.bridge.spool import SEGMENT, Spool, SpoolTaken, left_behind
+from hermes.bridge.spool import SEGMENT, Spool, SpoolTaken, left_behind, thin_out
 
 _HEADER = 16
 
@@ -153,3 +153,67 @@ def test_a_disk_that_is_full_costs_the_record_and_nothing_else(tmp_path: Path) -
     spool.add(b"three")
     assert spool.dropped == 1
     assert [data for _, data in _all(spool)] == [b"one", b"gap 1", b"three"]
+
+
+def test_a_mark_that_is_damaged_costs_nothing_but_sending_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a")
+    for number in range(5):
+        spool.add(b"%d" % number)
+    spool.ack(2)
+    _kill(spool)
+    (tmp_path / "a" / "lock").write_bytes(b"\xff" * 12)
+    again = _fresh(tmp_path / "a")
+    assert [number for number, _ in _all(again)] == [1, 2, 3, 4, 5]
+    assert again.torn == 0
+
+
+def test_what_is_missing_in_the_middle_is_counted_exactly(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a")
+    record = b"x" * (SEGMENT // 4 - 100)
+    for _ in range(12):
+        spool.add(record)
+    first, *_ = sorted((tmp_path / "a").glob("*.log"))
+    _kill(spool)
+    content = bytearray(first.read_bytes())
+    content[2 * (_HEADER + len(record)) + _HEADER] ^= 1  # the third of the records in there
+    first.write_bytes(content)
+    again = _fresh(tmp_path / "a")
+    found = [number for number, _ in _all(again)]
+    assert found[:2] == [1, 2]
+    assert again.torn == 12 - len(found)
+
+
+def test_other_files_in_its_folder_are_left_alone(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a")
+    spool.add(b"one")
+    _kill(spool)
+    (tmp_path / "a" / "notes.log").write_text("somebody put this here")
+    assert _all(_fresh(tmp_path / "a")) == [(1, b"one")]
+    assert (tmp_path / "a" / "notes.log").exists()
+
+
+def test_room_is_made_also_when_a_full_disk_takes_no_mark(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a")
+    for _ in range(7):
+        spool.add(b"x" * (SEGMENT // 2))
+    good, spool._guard = spool._guard, os.open("/dev/full", os.O_RDWR)
+    spool.ack(6)
+    os.close(spool._guard)
+    spool._guard = good
+    assert len(list((tmp_path / "a").glob("*.log"))) == 1
+    assert spool.waiting == 1
+
+
+def test_of_too_many_that_were_left_behind_the_oldest_go_and_are_counted(tmp_path: Path) -> None:
+    mine = Spool(tmp_path / "0")
+    mine.add(b"in use")
+    for number in range(1, 6):
+        spool = Spool(tmp_path / str(number))
+        spool.add(b"one")
+        spool.add(b"two")
+        _kill(spool)
+    assert thin_out(tmp_path, 10) == 0
+    assert thin_out(tmp_path, 3) == 4
+    assert [folder.name for folder in left_behind(tmp_path)] == ["0", "3", "4", "5"]
+    mine.ack(1)
+    mine.close()

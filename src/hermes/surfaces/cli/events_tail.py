@@ -14,6 +14,7 @@ from hermes.bridge.window import Look, forget_lookout, look_into, lookout, windo
 from hermes.settings.load import find_home, load
 from hermes.surfaces.cli.events_line import EventLines
 
+_PATIENCE = 2.0  # seconds for a process to say hello
 _HELLO = "tail.hello"
 
 
@@ -25,10 +26,6 @@ class _Pane:
         self.peer = peer
         self.name = ""
         self._rest = b""
-
-    def greet(self) -> None:
-        """Waits for its first word: from then on it sends what happens."""
-        self._rest = self.peer.recv(65536)
 
     def read(self) -> list[dict[str, Any]] | None:
         """The events that have come; None when the process is gone."""
@@ -111,9 +108,19 @@ class _Tail:
             if path in self._panes:
                 continue
             try:
-                peer = look_into(path, self._look)
+                peer = look_into(path, self._look, _PATIENCE)
             except OSError:
                 continue  # it ends at this moment
-            pane = self._panes[path] = _Pane(path, peer)
-            pane.greet()
-            self._selector.register(peer, selectors.EVENT_READ, pane)
+            if _greets(peer):
+                pane = self._panes[path] = _Pane(path, peer)
+                self._selector.register(peer, selectors.EVENT_READ, pane)
+
+
+def _greets(peer: socket.socket) -> bool:
+    """Waits for the first word, which is read later: from then on everything is told. Who is stopped says none."""
+    try:
+        peer.recv(1, socket.MSG_PEEK)
+    except OSError:
+        peer.close()
+        return False
+    return True
