@@ -13,11 +13,13 @@ import httpx2
 import msgspec
 import openai
 import pytest
+import pytest_asyncio
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _PATIENCE = 30.0
 _PIXEL = (
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8ffff3f0005fe02fe"
@@ -49,24 +51,57 @@ async def new_key(hermes: InstalledHermes, *more: str) -> str:
 async def service(
     tmp_path: Path, *replies: Served | str, config: str = "", repeat: bool = False
 ) -> AsyncIterator[tuple[Service, ModelServer]]:
-    async with ModelServer(*replies, repeat=repeat) as model:
-        hermes = InstalledHermes(tmp_path, model.url)
-        hermes.home.mkdir(exist_ok=True)
-        (hermes.home / "config.yaml").write_text(f"api:\n  folder: {hermes.work}\n{config.replace('URL', model.url)}")
-        key = await new_key(hermes)
-        process = await hermes.start("api", "--port", "0")
-        assert process.stdout is not None
-        try:
-            said = (await asyncio.wait_for(process.stdout.readline(), _PATIENCE)).decode()
-            (url,) = re.findall(r"at (\S+/v1)\.", said)
-            found = Service(hermes, process, url, key)
-            yield found, model
-            await found.client.close()
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
-            out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
-        assert (process.returncode, err.decode()) == (0, ""), out
+    async with ModelServer(*replies, repeat=repeat) as model, serving(tmp_path, model, config) as it:
+        yield it, model
+
+
+@asynccontextmanager
+async def serving(folder: Path, model: ModelServer, config: str) -> AsyncIterator[Service]:
+    """The process. It ends without a word of complaint."""
+    hermes = InstalledHermes(folder, model.url)
+    hermes.home.mkdir(exist_ok=True)
+    (hermes.home / "config.yaml").write_text(f"api:\n  folder: {hermes.work}\n{config.replace('URL', model.url)}")
+    key = await new_key(hermes)
+    process = await hermes.start("api", "--port", "0")
+    assert process.stdout is not None
+    try:
+        said = (await asyncio.wait_for(process.stdout.readline(), _PATIENCE)).decode()
+        (url,) = re.findall(r"at (\S+/v1)\.", said)
+        found = Service(hermes, process, url, key)
+        yield found
+        await found.client.close()
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
+    assert (process.returncode, err.decode()) == (0, ""), out
+
+
+class Shared:
+    """One server for the tests that need no other settings. Each says what the model answers, one after the other."""
+
+    def __init__(self, it: Service, model: ModelServer, replies: list[Served]) -> None:
+        self._it = it
+        self._model = model
+        self._replies = replies
+
+    @asynccontextmanager
+    async def __call__(self, *replies: Served | str, repeat: int = 1) -> AsyncIterator[tuple[Service, ModelServer]]:
+        self._model.requests.clear()
+        self._model.disconnected.clear()
+        self._replies[:] = [Served(text=one) if isinstance(one, str) else one for one in replies] * repeat
+        yield self._it, self._model
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    replies: list[Served] = []
+    folder = tmp_path_factory.mktemp("api")
+    async with (
+        ModelServer(respond=lambda _: replies.pop(0)) as model,
+        serving(folder, model, "  by_user: true\n") as it,
+    ):
+        yield Shared(it, model, replies)
 
 
 def said_to(model: ModelServer, number: int = -1) -> list[dict[str, Any]]:
@@ -74,8 +109,8 @@ def said_to(model: ModelServer, number: int = -1) -> list[dict[str, Any]]:
     return [one for one in msgspec.json.decode(model.posts[number].body)["messages"] if one["role"] != "system"]
 
 
-async def test_an_answer_whole_and_in_pieces_with_its_usage(tmp_path: Path) -> None:
-    async with service(tmp_path, Served(text="Good morning.", cached_tokens=5), "A stream of words.") as (it, model):
+async def test_an_answer_whole_and_in_pieces_with_its_usage(shared: Shared) -> None:
+    async with shared(Served(text="Good morning.", cached_tokens=5), "A stream of words.") as (it, model):
         whole = await it.client.chat.completions.create(model="hermes", messages=[{"role": "user", "content": "hi"}])
         assert whole.choices[0].message.content == "Good morning."
         assert (whole.choices[0].finish_reason, whole.object) == ("stop", "chat.completion")
@@ -94,13 +129,14 @@ async def test_an_answer_whole_and_in_pieces_with_its_usage(tmp_path: Path) -> N
         assert "".join(pieces) == "A stream of words."
         assert len([piece for piece in pieces if piece]) > 1
         assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+        assert all(chunk.usage is None and "usage" in chunk.model_fields_set for chunk in chunks[:-1])
         assert chunks[-1].usage is not None
         assert chunks[-1].usage.total_tokens == 28
         assert said_to(model)[-1]["content"] == "again"
 
 
-async def test_a_conversation_told_whole_goes_on_in_the_session_that_answered(tmp_path: Path) -> None:
-    async with service(tmp_path, "One.", "Two.", "Three.") as (it, model):
+async def test_a_conversation_told_whole_goes_on_in_the_session_that_answered(shared: Shared) -> None:
+    async with shared("One.", "Two.", "Three.") as (it, model):
         messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "first"}]
         sessions = []
         for words in ("second", ""):
@@ -121,8 +157,63 @@ async def test_a_conversation_told_whole_goes_on_in_the_session_that_answered(tm
         assert "third" in told[-1]
 
 
-async def test_named_conversations_are_sessions_that_the_terminal_knows(tmp_path: Path) -> None:
-    async with service(tmp_path, "One.", "Two.", "Three.", "Four.") as (it, model):
+async def test_other_wishes_of_the_application_are_told_when_they_come(shared: Shared) -> None:
+    async with shared("One.", "Two.", "Three.") as (it, model):
+        messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "first"}]
+        for wish in ("Be brief.", "Be brief.", "Now write at length."):
+            messages[0] = {"role": "system", "content": wish}
+            answer = await it.client.chat.completions.create(model="hermes", messages=messages)
+            messages += [{"role": "assistant", "content": answer.choices[0].message.content}]
+            messages += [{"role": "user", "content": "go on"}]
+        told = [one["content"] for one in said_to(model)]
+        assert ["Be brief." in text for text in told] == [True, False, False, False, False]
+        assert "Now write at length." in told[-1]
+
+
+async def test_an_answer_that_ran_out_of_room_says_so(shared: Shared) -> None:
+    async with shared(Served(text="It goes.", finish="length"), repeat=3) as (it, _):
+        chat = await it.client.chat.completions.create(model="hermes", messages=[{"role": "user", "content": "hi"}])
+        assert (chat.choices[0].finish_reason, chat.choices[0].message.content) == ("length", "It goes.")
+        response = await it.client.responses.create(model="hermes", input="hi")
+        assert (response.status, response.output_text) == ("incomplete", "It goes.")
+        assert response.incomplete_details is not None
+        assert response.incomplete_details.reason == "max_output_tokens"
+        assert (await it.client.responses.retrieve(response.id)).status == "incomplete"
+        streamed = await it.client.responses.create(model="hermes", input="hi", stream=True)
+        assert [event.type async for event in streamed][-1] == "response.incomplete"
+
+
+async def test_a_client_that_left_before_its_turn_came_has_said_nothing(shared: Shared) -> None:
+    async with shared(Served(text="A slow answer.", delay=0.2), "After.") as (it, model):
+        first = await it.client.responses.create(model="hermes", input="a", conversation="queue", stream=True)
+        await anext(aiter(first))
+        waiting = asyncio.ensure_future(it.client.responses.create(model="hermes", input="b", conversation="queue"))
+        async with asyncio.timeout(_PATIENCE):
+            while not model.posts:  # noqa: ASYNC110 - what another process does
+                await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        async for _ in first:
+            pass
+        answer = await it.client.responses.create(model="hermes", input="c", conversation="queue")
+        assert answer.output_text == "After."
+        assert [one["content"] for one in said_to(model)] == ["a", "A slow answer.", "c"]
+
+
+async def test_who_comes_back_while_the_turn_still_runs_gets_an_answer_of_its_own(shared: Shared) -> None:
+    async with shared(Served(text="A slow answer that takes its time.", delay=0.1), "After.") as (it, model):
+        stream = await it.client.responses.create(model="hermes", input="go", stream=True, conversation="back")
+        async for event in stream:
+            if event.type == "response.output_text.delta":
+                break
+        await stream.close()
+        answer = await it.client.responses.create(model="hermes", input="and?", conversation="back")
+        assert answer.output_text == "After."
+        assert said_to(model)[1]["content"] == "A slow answer that takes its time."
+
+
+async def test_named_conversations_are_sessions_that_the_terminal_knows(shared: Shared) -> None:
+    async with shared("One.", "Two.", "Three.", "Four.") as (it, model):
         ask = it.client.chat.completions.with_raw_response.create
         first = await ask(
             model="hermes", messages=[{"role": "user", "content": "a"}], extra_headers={"X-Hermes-Session": "mine"}
@@ -143,8 +234,8 @@ async def test_named_conversations_are_sessions_that_the_terminal_knows(tmp_path
         await stranger.close()
 
 
-async def test_two_requests_at_once_to_one_conversation_are_answered_one_after_the_other(tmp_path: Path) -> None:
-    async with service(tmp_path, Served(text="One.", delay=0.05), "Two.") as (it, model):
+async def test_two_requests_at_once_to_one_conversation_are_answered_one_after_the_other(shared: Shared) -> None:
+    async with shared(Served(text="One.", delay=0.05), "Two.") as (it, model):
         ask = it.client.responses.create
         answers = await asyncio.gather(*(ask(model="hermes", input=word, conversation="c") for word in ("a", "b")))
         assert sorted(answer.output_text for answer in answers) == ["One.", "Two."]
@@ -152,8 +243,8 @@ async def test_two_requests_at_once_to_one_conversation_are_answered_one_after_t
         assert [one["role"] for one in said_to(model)] == ["user", "assistant", "user"]
 
 
-async def test_a_key_with_the_scope_goes_on_with_a_session_of_the_terminal(tmp_path: Path) -> None:
-    async with service(tmp_path, "From the terminal.", "From the API.") as (it, model):
+async def test_a_key_with_the_scope_goes_on_with_a_session_of_the_terminal(shared: Shared) -> None:
+    async with shared("From the terminal.", "From the API.") as (it, model):
         asked = await it.hermes.run("-z", "hello", "--json")
         session = asked.events[0]["session_id"]
         client = it.other(await new_key(it.hermes, "wide", "--scope", "chat", "--scope", "sessions"))
@@ -165,8 +256,8 @@ async def test_a_key_with_the_scope_goes_on_with_a_session_of_the_terminal(tmp_p
         await client.close()
 
 
-async def test_responses_follow_one_another_and_branch(tmp_path: Path) -> None:
-    async with service(tmp_path, "One.", "Two.", "Other two.", "Streamed words.") as (it, model):
+async def test_responses_follow_one_another_and_branch(shared: Shared) -> None:
+    async with shared("One.", "Two.", "Other two.", "Streamed words.") as (it, model):
         first = await it.client.responses.create(model="hermes", input="a", instructions="Be kind.")
         assert (first.status, first.output_text, first.instructions) == ("completed", "One.", "Be kind.")
         assert first.usage is not None
@@ -218,17 +309,17 @@ async def test_tools_are_run_by_hermes_and_shown_if_wanted(tmp_path: Path, show:
         assert "the answer is 42" in model.posts[-1].body.decode()
 
 
-async def test_what_needs_approval_is_not_done(tmp_path: Path) -> None:
+async def test_what_needs_approval_is_not_done(shared: Shared) -> None:
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
-    async with service(tmp_path, Served(calls=(call,)), "I may not.") as (it, _):
+    async with shared(Served(calls=(call,)), "I may not.") as (it, _):
         answer = await it.client.responses.create(model="hermes", input="write it")
         assert answer.output_text == "I may not."
         assert not (it.hermes.work / "new.txt").exists()
 
 
-async def test_errors_have_openais_shape(tmp_path: Path) -> None:
+async def test_errors_have_openais_shape(shared: Shared) -> None:
     broken = Served(fault=Fault(status=401, message="no such key at the provider"))
-    async with service(tmp_path, broken, repeat=True) as (it, _):
+    async with shared(broken, repeat=3) as (it, _):
         chat = it.client.chat.completions
         hello: Any = [{"role": "user", "content": "hi"}]
         with pytest.raises(openai.InternalServerError) as failed:
@@ -250,6 +341,10 @@ async def test_errors_have_openais_shape(tmp_path: Path) -> None:
             ({"messages": hello, "model": "hermes", "tools": [tool]}, 400),
             ({"messages": [{"role": "assistant", "content": "me"}], "model": "hermes"}, 400),
         )
+        nested = b'{"messages": [], "tools": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        async with httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {it.key}"}) as client:
+            deep = await client.post(f"{it.url}/chat/completions", content=nested)
+        assert (deep.status_code, deep.json()["error"]["code"]) == (400, "invalid_json")
         create: Any = chat.create
         for wrong, code in wrongs:
             with pytest.raises(openai.APIStatusError) as refused:
@@ -281,7 +376,7 @@ async def test_only_a_valid_key_opens_and_guessing_is_slowed_down(tmp_path: Path
         assert len(model.posts) == 1
 
 
-async def test_pages_of_others_are_refused_even_with_a_key(tmp_path: Path) -> None:
+async def test_pages_of_others_are_refused_even_with_a_key(shared: Shared) -> None:
     wrong = (
         {"Host": "evil.example"},
         {"Host": "127.0.0.1"},  # without its port
@@ -289,7 +384,7 @@ async def test_pages_of_others_are_refused_even_with_a_key(tmp_path: Path) -> No
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
     )
-    async with service(tmp_path, "x") as (it, model), httpx2.AsyncClient(trust_env=False) as client:
+    async with shared("x") as (it, model), httpx2.AsyncClient(trust_env=False) as client:
         key = {"Authorization": f"Bearer {it.key}"}
         for headers in wrong:
             answer = await client.get(f"{it.url}/models", headers=key | headers)
@@ -299,10 +394,10 @@ async def test_pages_of_others_are_refused_even_with_a_key(tmp_path: Path) -> No
         assert (await client.post(f"{it.url}/responses", headers=key, json={"input": "x"})).status_code == 200
 
 
-async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(shared: Shared) -> None:
     slow = Served(text="A slow answer that takes its time.", delay=0.15)
-    async with service(tmp_path, slow, "After.") as (it, model):
-        stream = await it.client.responses.create(model="hermes", input="go", stream=True, conversation="c")
+    async with shared(slow, "After.") as (it, model):
+        stream = await it.client.responses.create(model="hermes", input="go", stream=True, conversation="left")
         response = ""
         async for event in stream:
             if event.type == "response.created":
@@ -314,12 +409,12 @@ async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(tmp_p
             while (found := await it.client.responses.retrieve(response)).status != "completed":  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         assert found.output_text == "A slow answer that takes its time."
-        await it.client.responses.create(model="hermes", input="and?", conversation="c")
+        await it.client.responses.create(model="hermes", input="and?", conversation="left")
         assert said_to(model)[1]["content"] == "A slow answer that takes its time."
 
 
-async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(tmp_path: Path) -> None:
-    async with service(tmp_path, Served(text="x" * 400, delay=0.1), "Well.") as (it, model):
+async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(shared: Shared) -> None:
+    async with shared(Served(text="x" * 400, delay=0.1), "Well.") as (it, model):
         raw = await it.client.chat.completions.with_raw_response.create(
             model="hermes", messages=[{"role": "user", "content": "go"}], stream=True
         )

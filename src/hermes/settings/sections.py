@@ -474,8 +474,8 @@ class Api(Section, frozen=True):
     tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
     tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
     by_user: Annotated[
-        bool, Meta(description="`user` of a chat completion names its conversation; off for clients with several chats.")
-    ] = True
+        bool, Meta(description="`user` of a chat completion names its conversation; for clients with one chat each.")
+    ] = False
     show_tools: Annotated[bool, Meta(description="Show in the answer which tools are used.")] = False
     approvals: Annotated[
         Literal["ask", "auto-edit", "full"],

@@ -7,7 +7,10 @@ import pytest
 
 from hermes.errors import SettingsError, UsageError
 from hermes.settings import Home, Secrets
+from hermes.surfaces.gateway.api_server.door import Door, Message
 from hermes.surfaces.gateway.api_server.keys import ApiKeys, keys_file, of_environment
+from hermes.surfaces.web.addresses import Addresses
+from hermes.surfaces.web.throttle import Throttle
 from hermes.testing import FakeClock
 
 
@@ -51,3 +54,22 @@ def test_a_key_may_also_come_from_the_environment() -> None:
     for wrong in ("a-long-secre", "", "a-long-secret "):
         assert of_environment(secrets, wrong) is None
     assert of_environment(Secrets({}, {}), "") is None
+
+
+async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openais_shape(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").ensure()
+    keys_file(home).parent.mkdir(parents=True)
+    keys_file(home).write_text("broken")
+    clock, sent = FakeClock(), list[Message]()
+
+    async def inner(scope: object, receive: object, send: object) -> None:
+        raise AssertionError("nobody gets in")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    addresses = Addresses("http", "127.0.0.1", 8711, ())
+    door = Door(inner, addresses, ApiKeys(home, clock.now), Secrets({}, {}), Throttle(clock.now))
+    headers = [(b"host", b"127.0.0.1:8711"), (b"authorization", b"Bearer sk-hermes-00000000-guess")]
+    await door({"type": "http", "path": "/v1/models", "headers": headers}, None, send)
+    assert [sent[0]["status"], b'"type":"api_error"' in sent[1]["body"]] == [500, True]

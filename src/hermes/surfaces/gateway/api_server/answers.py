@@ -24,6 +24,10 @@ def failure(end: End) -> ApiError | None:
     return ApiError(502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}")
 
 
+def _finish(end: End) -> str:
+    return "length" if end.cut and end.reason == "done" else _FINISH[end.reason]
+
+
 def event(data: Any, name: str = "") -> bytes:
     """One event of a stream."""
     head = f"event: {name}\n".encode() if name else b""
@@ -40,7 +44,7 @@ class ChatAnswer:
     def whole(self, text: str, end: End) -> dict[str, Any]:
         """The answer in one piece."""
         message = {"role": "assistant", "content": text, "refusal": None}
-        choice = {"index": 0, "message": message, "finish_reason": _FINISH[end.reason], "logprobs": None}
+        choice = {"index": 0, "message": message, "finish_reason": _finish(end), "logprobs": None}
         return self._base | {"object": "chat.completion", "choices": [choice], "usage": _chat_usage(end.usage)}
 
     def begin(self) -> Iterator[bytes]:
@@ -51,7 +55,7 @@ class ChatAnswer:
 
     def end(self, text: str, end: End) -> Iterator[bytes]:
         del text
-        yield self._chunk({}, _FINISH[end.reason])
+        yield self._chunk({}, _finish(end))
         if self._asked.include_usage:
             yield event(
                 self._base | {"object": "chat.completion.chunk", "choices": [], "usage": _chat_usage(end.usage)}
@@ -64,7 +68,10 @@ class ChatAnswer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return event(self._base | {"object": "chat.completion.chunk", "choices": [choice]})
+        data: dict[str, Any] = self._base | {"object": "chat.completion.chunk", "choices": [choice]}
+        if self._asked.include_usage:  # it comes with the last one; the others say that they have none
+            data["usage"] = None
+        return event(data)
 
 
 class ResponseAnswer:
@@ -78,7 +85,9 @@ class ResponseAnswer:
 
     def whole(self, text: str, end: End) -> dict[str, Any]:
         """The answer in one piece."""
-        return self._response("completed", [self._item(text, "completed")], end.usage)
+        status = "incomplete" if end.cut else "completed"
+        details = {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
+        return self._response(status, [self._item(text, status)], end.usage) | details
 
     def begin(self) -> Iterator[bytes]:
         for kind in ("response.created", "response.in_progress"):
@@ -92,8 +101,9 @@ class ResponseAnswer:
     def end(self, text: str, end: End) -> Iterator[bytes]:
         yield self._event("response.output_text.done", **self._place(), text=text, logprobs=[])
         yield self._event("response.content_part.done", **self._place(), part=_part(text))
-        yield self._event("response.output_item.done", output_index=0, item=self._item(text, "completed"))
-        yield self._event("response.completed", response=self.whole(text, end))
+        status = "incomplete" if end.cut else "completed"
+        yield self._event("response.output_item.done", output_index=0, item=self._item(text, status))
+        yield self._event(f"response.{status}", response=self.whole(text, end))
 
     def failed(self, error: ApiError) -> Iterator[bytes]:
         told = {"code": error.code or "server_error", "message": error.message}
@@ -122,7 +132,7 @@ class ResponseAnswer:
         return f"msg_{self._name.removeprefix('resp_')}"
 
     def _item(self, text: str, status: str) -> dict[str, Any]:
-        content = [_part(text)] if status == "completed" else []
+        content = [_part(text)] if status != "in_progress" else []
         return {"id": self._item_id, "type": "message", "role": "assistant", "status": status, "content": content}
 
     def _response(self, status: str, output: list[dict[str, Any]], usage: Usage | None) -> dict[str, Any]:

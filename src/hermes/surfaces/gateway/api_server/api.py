@@ -217,9 +217,11 @@ async def _stream(made: Answer, pieces: Pieces, place: Conversation, send: Send)
 
 
 async def _until(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
-    """The pieces, until the client has gone: then _Left is raised."""
+    """The pieces, until the client has gone: then _Left is raised. Of one that left before, not a word is said."""
     async with aclosing(pieces):
         while True:
+            if gone.done():
+                raise _Left
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
@@ -238,21 +240,22 @@ async def _gone(receive: Any) -> None:
 
 
 async def _read(receive: Any, kind: type[_T]) -> _T:
-    body = b""
-    more = True
+    parts: list[bytes] = []
+    size, more = 0, True
     while more:
         message = await receive()
         if message["type"] != "http.request":
             raise ApiError(400, "The request was cut off.")
-        body += message.get("body", b"")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
         more = message.get("more_body", False)
-        if len(body) > _MOST:
+        if size > _MOST:
             raise ApiError(413, "The request is too large.", code="request_too_large")
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(b"".join(parts), type=kind)
     except msgspec.ValidationError as error:
         raise ApiError(400, f"The request can't be used: {error}.", code="invalid_value") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ApiError(400, f"The body is not JSON: {error}.", code="invalid_json") from error
 
 
@@ -272,7 +275,7 @@ def _header(scope: Any) -> str:
 def _words(asked: Asked, place: Conversation) -> str:
     """What the session is told: the application's wishes when it begins, and what the user says."""
     text = "\n\n".join(one.text for one in asked.now)
-    wishes = asked.system if place.fresh else asked.instructions
+    wishes = asked.system if place.fresh or asked.system != place.system else asked.instructions
     return f"[Instructions of the application]\n{wishes}\n\n[The user]\n{text}" if wishes else text
 
 

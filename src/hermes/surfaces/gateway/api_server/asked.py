@@ -69,6 +69,14 @@ class _StreamOptions(msgspec.Struct):
     include_usage: bool = False
 
 
+class _Format(msgspec.Struct):
+    type: str = "text"
+
+
+class _Text(msgspec.Struct):
+    format: _Format | None = None
+
+
 class _Message(msgspec.Struct):
     role: str = ""
     content: str | list[dict[str, Any]] | None = None
@@ -89,12 +97,14 @@ class ChatBody(msgspec.Struct):
     n: int | None = 1
     tools: list[Any] | None = None
     functions: list[Any] | None = None
+    response_format: _Format | None = None
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str, *, by_user: bool = True) -> Asked:
+    def asked(self, header: str, *, by_user: bool = False) -> Asked:
         """In our words. Who tells the whole conversation needs no name for it, whatever `user` says."""
         _refuse_tools(self.tools or self.functions)
+        _refuse_format(self.response_format, "response_format")
         if self.n not in (None, 1):
             raise ApiError(400, "Hermes gives one answer.", code="unsupported_value", param="n")
         metadata = self.metadata or {}
@@ -121,6 +131,7 @@ class ResponseBody(msgspec.Struct):
     previous_response_id: str | None = ""
     conversation: str | _Conversation | None = ""
     tools: list[Any] | None = None
+    text: _Text | None = None
     background: bool | None = False
     user: str | None = ""
     metadata: dict[str, str] | None = None
@@ -128,6 +139,7 @@ class ResponseBody(msgspec.Struct):
     def asked(self, header: str) -> Asked:
         """In our words."""
         _refuse_tools(self.tools)
+        _refuse_format(self.text.format if self.text else None, "text.format")
         if self.background:
             raise ApiError(400, "There are no background responses.", code="unsupported_value", param="background")
         metadata = self.metadata or {}
@@ -179,6 +191,13 @@ def _refuse_tools(tools: list[Any] | None) -> None:
     if tools:
         text = "Tools of the client are not taken: Hermes has tools of its own, and runs them. See `hermes tools`."
         raise ApiError(400, text, code="unsupported_parameter", param="tools")
+
+
+def _refuse_format(wanted: _Format | None, param: str) -> None:
+    """A client that asked for JSON would fail on anything else, and nobody could promise it."""
+    if wanted is not None and wanted.type != "text":
+        text = f"Answers of the format {wanted.type!r} can't be promised. Ask for it in words, and check what comes."
+        raise ApiError(400, text, code="unsupported_parameter", param=param)
 
 
 def pictures_of(said: tuple[Said, ...], home: Home) -> tuple[Image, ...]:

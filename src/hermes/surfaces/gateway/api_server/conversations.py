@@ -27,11 +27,12 @@ _RESPONSE = "resp_"
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """Where a request goes. `lasting`: the client can come back to it by name."""
+    """Where a request goes. `lasting`: the client can come back to it by name. `system`: what was told there before."""
 
     session: str
     fresh: bool
     lasting: bool
+    system: str = ""
 
 
 class Conversations:
@@ -40,7 +41,7 @@ class Conversations:
     def __init__(self, app: App, folder: Path) -> None:
         self._app = app
         self._folder = folder
-        self._answers: OrderedDict[str, str] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._choosing = asyncio.Lock()  # two requests that name the same new conversation begin it once
 
     async def find(self, key: Key, asked: Asked) -> Conversation:
@@ -56,17 +57,17 @@ class Conversations:
             fresh = not self._exists(session)
             if fresh:
                 self._begin(session, asked.before)
-            return Conversation(session, fresh=fresh, lasting=True)
-        known = self._answers.pop(_print(key, asked.before), "") if asked.before else ""
+            return Conversation(session, fresh=fresh, lasting=True, system=asked.system)
+        known, system = self._answers.pop(_print(key, asked.before), ("", "")) if asked.before else ("", "")
         if known and self._exists(known):
-            return Conversation(known, fresh=False, lasting=False)
+            return Conversation(known, fresh=False, lasting=False, system=system)
         session = f"{_own(key)}{self._app.ids.session()}"
         self._begin(session, asked.before)
         return Conversation(session, fresh=True, lasting=False)
 
     def remember(self, key: Key, asked: Asked, answer: str, session: str) -> None:
         """The client may go on by repeating all of this."""
-        self._answers[_print(key, (*asked.messages, Said("assistant", answer)))] = session
+        self._answers[_print(key, (*asked.messages, Said("assistant", answer)))] = (session, asked.system)
         while len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
 

@@ -1,15 +1,19 @@
 """The door of the API: no request gets further without the right Host, without a page of ours behind it, and without a
 key that has the scope. Errors look like OpenAI's."""
 
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 import msgspec
 
+from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.keys import ApiKeys, Key, Scope, of_environment
 from hermes.surfaces.web.addresses import Addresses
 from hermes.surfaces.web.throttle import Throttle
+
+log = logging.getLogger("hermes.api")
 
 Message: TypeAlias = MutableMapping[str, Any]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -65,6 +69,10 @@ class Door:
                 scope[KEY] = self._identify(headers)
         except ApiError as error:
             await refuse(error, send)
+            return
+        except HermesError as error:  # such as keys that can't be read
+            log.error("a request was refused: %s", in_sentences(error))  # noqa: TRY400 - no more to say
+            await refuse(ApiError(500, "Something is wrong here; the log of Hermes says what."), send)
             return
         await self._inner(scope, receive, send)
 

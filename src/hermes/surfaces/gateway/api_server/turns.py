@@ -31,6 +31,8 @@ class End(msgspec.Struct, frozen=True):
     reason: str
     detail: str = ""
     usage: Usage = Usage()
+    cut: bool = False
+    """The model ran out of room before it was done."""
 
 
 class Listening:
@@ -44,6 +46,7 @@ class Listening:
         self._turn = ""
         self._message = ""  # what was streamed of the message that is being written
         self._said = False
+        self._cut = False
         self.seq = 0
 
     async def submit(self, text: str, images: tuple[Image, ...]) -> AsyncGenerator[Piece | End]:
@@ -93,6 +96,7 @@ class Listening:
                 found = [self._more(str(event["text"]))]
             case "agent.message.assistant":
                 found = self._whole(str(event.get("text", "")))
+                self._cut = event.get("finish") == "length"
             case "agent.model.retried" if self._message:
                 self._message = ""
                 found = [Piece(_ANEW)]
@@ -101,7 +105,7 @@ class Listening:
                 found = [Piece(f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n")]
             case "agent.turn.ended":
                 usage = msgspec.convert(dict(event.get("usage") or {}), Usage)
-                found = [End(str(event["reason"]), str(event.get("detail", "")), usage)]
+                found = [End(str(event["reason"]), str(event.get("detail", "")), usage, self._cut)]
             case _:
                 pass
         return found
@@ -127,13 +131,17 @@ class Listening:
 
 def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
     """The text of the turn that answered the words in that row, and how it ended; None while it runs."""
-    turn = ""
+    turn, cut = "", False
     texts: list[str] = []
     for row in app.store.log.every_event(session):
-        if isinstance(row.event, TurnStarted) and seq in row.event.inputs:
+        event = row.event
+        if isinstance(event, TurnStarted) and seq in event.inputs:
             turn = row.turn
-        elif turn and row.turn == turn and isinstance(row.event, AssistantMessage) and row.event.text:
-            texts.append(row.event.text)
-        elif turn and row.turn == turn and isinstance(row.event, TurnEnded):
-            return "\n\n".join(texts), End(row.event.reason, row.event.detail, row.event.usage or Usage())
+        if not turn or row.turn != turn:
+            continue
+        if isinstance(event, AssistantMessage):
+            texts += [event.text] if event.text else []
+            cut = event.finish == "length"
+        elif isinstance(event, TurnEnded):
+            return "\n\n".join(texts), End(event.reason, event.detail, event.usage or Usage(), cut)
     return "\n\n".join(texts), None

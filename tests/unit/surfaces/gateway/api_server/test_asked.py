@@ -35,7 +35,7 @@ def test_what_is_new_is_all_that_the_user_said_after_the_last_answer() -> None:
 def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> None:
     assert chat("h", metadata={"session": "m"}, user="u").conversation == "h"
     assert chat(metadata={"session": "m"}, user="u").conversation == "m"
-    assert chat(user="u").conversation == "u"
+    assert chat(user="u").conversation == ""  # it says who asks, not in which conversation
     assert chat().conversation == ""
     told = [
         {"role": "user", "content": "one"},
@@ -45,7 +45,7 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     assert chat(user="u", messages=told).conversation == ""  # it tells the whole conversation
     assert chat("h", user="u", messages=told).conversation == "h"
     body = msgspec.convert({"messages": told[:1], "user": "u"}, ChatBody)
-    assert body.asked("", by_user=False).conversation == ""
+    assert body.asked("", by_user=True).conversation == "u"
     assert response(conversation={"id": "c"}).conversation == "c"
     assert response("h", conversation="c").conversation == "h"
     assert response(user="u").conversation == ""  # there it only says who asks
@@ -57,6 +57,8 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     [
         {"tools": [{"type": "function"}]},
         {"functions": [{"name": "x"}]},
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "json_schema", "json_schema": {}}},
         {"n": 3},
         {"messages": []},
         {"messages": [{"role": "system", "content": "alone"}]},
