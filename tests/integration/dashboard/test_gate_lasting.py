@@ -3,11 +3,11 @@
 import asyncio
 import os
 import socket
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from tests.integration.dashboard.house import PATIENCE, House, opened
 from websockets.exceptions import ConnectionClosed
 
@@ -35,11 +35,12 @@ async def _closed(one: Any) -> int | None:
             return closed.rcvd.code if closed.rcvd else None
 
 
-@pytest.mark.parametrize("path", ["/api/feed", "/api/pty?command=shell", "/api/events?channel=x", "/api/pub?channel=x"])
-async def test_a_new_key_ends_what_is_open(house: House, path: str) -> None:
-    async with house.socket(path) as one:
+async def test_a_new_key_ends_what_is_open(house: House) -> None:
+    paths = ("/api/feed", "/api/pty?command=shell", "/api/events?channel=x", "/api/pub?channel=x")
+    async with AsyncExitStack() as stack:
+        sockets = [await stack.enter_async_context(house.socket(path)) for path in paths]
         Keyring(house.app.home, house.app.clock.now).renew()
-        assert await _closed(one) == SIGNED_OUT
+        assert [await _closed(one) for one in sockets] == [SIGNED_OUT] * len(paths)
 
 
 async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(house: House) -> None:
@@ -64,12 +65,10 @@ async def test_a_stream_ends_with_its_token(house: House) -> None:
             assert [piece async for piece in pieces if b"still here" not in piece] == []
 
 
-@pytest.mark.parametrize(
-    "other", ['theme={"dark": 1}', "a b=1", "a=b c", 'x="open', "=x", "x", "a[0]=1", "path=/", "x=\u00e9"]
-)
-async def test_cookies_of_other_programs_on_this_machine_change_nothing(house: House, other: str) -> None:
+async def test_cookies_of_other_programs_on_this_machine_change_nothing(house: House) -> None:
     own = await _cookie(house)
-    for value in (f"{other}; {own}", f"{own}; {other}"):
+    others = ('theme={"dark": 1}', "a b=1", "a=b c", 'x="open', "=x", "x", "a[0]=1", "path=/", "x=\u00e9")
+    for value in [value for other in others for value in (f"{other}; {own}", f"{own}; {other}")]:
         head = f"GET /api/auth HTTP/1.1\nHost: {house.host}\nCookie: {value}\nConnection: close\n\n"
         assert (await house.raw(head)).startswith(b"HTTP/1.1 200"), value
 
@@ -99,15 +98,15 @@ async def test_passwords_guessed_all_at_once_are_not_all_looked_at(tmp_path: Pat
             writer.close()
 
 
-@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
-async def test_a_connection_without_a_request_does_not_last(house: House, sent: str) -> None:
+async def test_a_connection_without_a_request_does_not_last(house: House) -> None:
     house.served.board.hub.haste = 0.1
     host, _, port = house.host.partition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(sent.encode())
-    async with asyncio.timeout(PATIENCE):
-        assert await reader.read() == b""
-    writer.close()
+    for sent in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent.encode())
+        async with asyncio.timeout(PATIENCE):
+            assert await reader.read() == b""
+        writer.close()
     async with house.client.stream("GET", "/api/stream", headers=house.bearer("observe")) as answer:
         pieces = answer.aiter_bytes()
         await anext(pieces)
@@ -115,10 +114,10 @@ async def test_a_connection_without_a_request_does_not_last(house: House, sent: 
         assert b"still.there" in await anext(pieces)  # an answer may take as long as it likes
 
 
-@pytest.mark.parametrize("name", ["%00", "a%00.js", "a" * 5000, "%252e%252e/server.py", "..%5cserver.py"])
-async def test_names_that_no_file_can_have_are_not_found(house: House, name: str) -> None:
-    for path in (f"/static/{name}", f"/plugins/orb/{name}"):
-        assert (await house.ask("GET", path)).status_code == 404
+async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
+    for name in ("%00", "a%00.js", "a" * 5000, "%252e%252e/server.py", "..%5cserver.py"):
+        for path in (f"/static/{name}", f"/plugins/orb/{name}"):
+            assert (await house.ask("GET", path)).status_code == 404, name
 
 
 async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None:
