@@ -10,19 +10,43 @@ from typing import Any
 
 import msgspec
 
+from hermes.app import build
+from hermes.app.schedules import Draft, JobBook
 from hermes.schema.schedules import Instant
+from hermes.settings import Home, Settings
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 async def data(hermes: InstalledHermes, *arguments: str) -> Any:
     done = await hermes.run("cron", *arguments, "--json", TZ="Europe/Berlin")
     assert done.code == 0, done.err
     return msgspec.json.decode(done.out)
+
+
+def add(hermes: InstalledHermes, *names: str) -> None:
+    """Makes jobs that nothing runs for now."""
+    with build(Settings(), Home(hermes.home)) as app:
+        for name in names:
+            JobBook(app).add(Draft(schedule="in 3 weeks", prompt="check", name=name))
+
+
+def history(hermes: InstalledHermes) -> list[Instant]:
+    with open_store(hermes.home / "state.db") as store:
+        return store.schedules.history()
+
+
+async def line(process: asyncio.subprocess.Process, words: str) -> str:
+    """Reads what a process prints, until a line holds these words."""
+    assert process.stdout is not None
+    async with asyncio.timeout(_PATIENCE):
+        while words not in (said := (await process.stdout.readline()).decode()):
+            assert said, f"it ended without {words!r}"
+    return said
 
 
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
@@ -107,46 +131,40 @@ async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> N
 async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp_path: Path) -> None:
     async with ModelServer(Served(fault=Fault(hang="body")), "Fine.", "Fine.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
+        add(hermes, "check")
         victim = await hermes.start("cron", "run", "check")
         await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
-        (running,) = (await data(hermes, "history"))["history"]
-        assert running["state"] == "running"
+        assert [one.state for one in history(hermes)] == ["running"]
         os.kill(victim.pid, signal.SIGKILL)
         await victim.communicate()
         daemon = await hermes.start("cron", "daemon")
-
-        async def settled() -> Any:
-            return [one for one in (await data(hermes, "history"))["history"] if one["state"] == "failed"]
-
-        (failed,) = await until(settled)
-        assert failed["reason"] == "the process ended while it ran"
+        await line(daemon, "the process ended while it ran")
+        (failed,) = history(hermes)
+        assert (failed.state, failed.reason) == ("failed", "the process ended while it ran")
         assert len(server.posts) == 1  # it was not run again
         second = await hermes.run("cron", "run", "check")
         assert (second.code, second.out) == (0, "Fine.\n")
         daemon.send_signal(signal.SIGTERM)
-        out, err = await asyncio.wait_for(daemon.communicate(), _PATIENCE)
+        _, err = await asyncio.wait_for(daemon.communicate(), _PATIENCE)
         assert (daemon.returncode, err.decode()) == (0, "")
-        assert "the process ended while it ran" in out.decode()
 
 
 async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> None:
     async with ModelServer(Served(fault=Fault(hang="body"))) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
+        add(hermes, "check")
         running = await hermes.start("cron", "run", "check")
         await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
         running.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(running.communicate(), _PATIENCE)
         assert (running.returncode, "stopped while it ran" in err.decode()) == (1, True), err
-        assert (await data(hermes, "history"))["history"][0]["reason"] == "Hermes was stopped while it ran"
+        assert [one.reason for one in history(hermes)] == ["Hermes was stopped while it ran"]
 
 
 async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
     async with ModelServer("Fine.", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        for number in range(6):
-            await hermes.run("cron", "add", "in 3 weeks", "check", "--name", f"check{number}")
+        add(hermes, *(f"check{number}" for number in range(6)))
         daemons = [await hermes.start("cron", "daemon") for _ in range(2)]
         for daemon in daemons:
             assert daemon.stdout is not None
