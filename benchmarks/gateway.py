@@ -1,7 +1,8 @@
 """A real gateway under load: many chats at once on one process, against a loopback Telegram and a scripted model.
 
 Measured: from the moment Telegram hands out a message to the first byte of the request for its answer; memory; whether
-each message got its answer, once.
+each message got its answer, once. `--sessions` instead begins that many sessions, each with a turn, and looks whether
+memory goes on growing.
 """
 
 import argparse
@@ -27,6 +28,8 @@ from hermes.testing.telegram_server import TOKEN, TelegramServer
 _P99 = 250.0  # milliseconds
 _MEMORY = 400.0  # MB
 _PATIENCE = 120.0  # seconds for the last answers
+_AT_ONCE = 64  # sessions at work while many are begun
+_GROWTH = 1024  # bytes a session may leave behind in memory, once everything that is remembered has its full size
 _NUMBER = re.compile(rb"message-(\d+)-of-the-benchmark")
 
 
@@ -74,15 +77,43 @@ class Load:
             telegram.say(f"message-{number}-of-the-benchmark", sender=1 + number % self.chats)
 
 
+class Crowd(Load):
+    """One message in each of many chats, a few at a time; `sizes` is the memory by how many there were."""
+
+    def __init__(self, sessions: int) -> None:
+        super().__init__(sessions, 0.0, 0.0)
+        self.messages = sessions
+        self.sizes: dict[int, float] = {}
+        self._marks = {sessions * fifth // 5 for fifth in (1, 3, 5)}
+
+    async def begin(self, telegram: TelegramServer, pid: int) -> None:
+        for number in range(self.messages):
+            telegram.say(f"message-{number}-of-the-benchmark", sender=1 + number)
+            while number - len(self.promised) >= _AT_ONCE:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            if number + 1 in self._marks:
+                self.sizes[number + 1] = _memory(pid, "VmRSS")
+
+    def report(self) -> int:
+        for sessions, size in self.sizes.items():
+            print(f"memory after {sessions:6,} sessions   {size:7.1f} MB")
+        (middle, before), (last, after) = list(self.sizes.items())[-2:]
+        growth = (after - before) * 2**20 / (last - middle)
+        ok = growth < _GROWTH
+        print(f"grown by {growth:,.0f} bytes a session   bar {_GROWTH:,}   {'ok' if ok else 'MISSED'}")
+        return 0 if ok else 1
+
+
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks gateway")
     parser.add_argument("--quick", action="store_true", help="fewer chats, a shorter time")
     parser.add_argument("--chats", type=int, default=0)
     parser.add_argument("--rate", type=float, default=50.0, help="messages a second")
     parser.add_argument("--seconds", type=float, default=0.0)
+    parser.add_argument("--sessions", type=int, default=0, help="look at memory over that many sessions")
     args = parser.parse_args(argv)
     chats, seconds = (200, 8.0) if args.quick else (1000, 60.0)
-    load = Load(args.chats or chats, args.rate, args.seconds or seconds)
+    load = Crowd(args.sessions) if args.sessions else Load(args.chats or chats, args.rate, args.seconds or seconds)
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(_measure(Path(folder), load))
 
@@ -103,7 +134,10 @@ async def _measure(folder: Path, load: Load) -> int:
             await telegram.until(lambda server: any(method == "getUpdates" for method, _ in server.calls))
             telegram.calls.clear()
             before = _cpu(process.pid)
-            await load.run(telegram)
+            if isinstance(load, Crowd):
+                await load.begin(telegram, process.pid)
+            else:
+                await load.run(telegram)
             await _answered(telegram, load)
             memory, cpu = _memory(process.pid), _cpu(process.pid) - before
         finally:
@@ -112,7 +146,7 @@ async def _measure(folder: Path, load: Load) -> int:
                 await asyncio.wait_for(process.communicate(), 60)
             if process.returncode is None:
                 process.kill()
-        return _report(telegram, load, memory, cpu)
+        return load.report() if isinstance(load, Crowd) else _report(telegram, load, memory, cpu)
 
 
 async def _answered(telegram: Timed, load: Load) -> None:
@@ -148,9 +182,9 @@ def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
     return 0 if ok else 1
 
 
-def _memory(pid: int) -> float:
+def _memory(pid: int, which: str = "VmHWM") -> float:
     status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    found = re.search(rf"{which}:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else float("inf")
 
 

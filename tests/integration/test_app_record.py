@@ -29,11 +29,12 @@ class Recorder:
         self.stream = Bus().stream
         self.subscribe = Bus().subscribe
         self.unsubscribe = Bus().unsubscribe
+        self.deaf_to = ""
         self.seen: list[dict[str, Any]] = []
         self._then = then
 
     def heard(self, topic: str, /) -> bool:
-        return bool(topic)
+        return topic != self.deaf_to
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None:
         envelope = dict(payload or {})
@@ -134,6 +135,16 @@ def test_what_can_not_be_written_is_not_published(home: Home) -> None:
     with build(Settings(), home, bus=bus) as app, pytest.raises(SessionNotFound):
         app.record("nobody", UserMessage(text="lost"))
     assert bus.seen == []
+
+
+def test_a_row_that_nobody_listens_to_is_written_and_not_made_into_an_event(home: Home) -> None:
+    bus = Recorder()
+    bus.deaf_to = "session.created"
+    with build(Settings(), home, bus=bus) as app:
+        session = app.begin(SessionCreated()).session
+        app.record(session, UserMessage(text="hi"))
+        assert [row.type for row in app.store.log.events(session)] == ["session.created", UserMessage.topic]
+    assert [event["type"] for event in bus.seen] == [UserMessage.topic]
 
 
 def test_a_snapshot_is_written_after_each_turn_when_it_is_wanted(home: Home) -> None:

@@ -185,6 +185,28 @@ def test_a_database_that_could_not_be_made_for_lack_of_space_can_be_made_later(t
     assert later == "works, recovered False"
 
 
+def test_where_many_write_the_thread_commits_what_waits_together(tmp_path: Path) -> None:
+    with open_store(tmp_path / "state.db") as store:
+        store.log.create("s", SessionCreated())
+        assert store._db.submit(lambda _: threading.current_thread()).result(WAIT) is threading.current_thread()
+        store.share()
+        entered, go_on, commits = threading.Event(), threading.Event(), list[str]()
+
+        def hold(_: object) -> str:
+            entered.set()
+            assert go_on.wait(WAIT)
+            return threading.current_thread().name
+
+        held = store._db.submit(hold)
+        assert entered.wait(WAIT)
+        later = [store.log.submit("s", UserMessage(text=str(number))) for number in range(3)]
+        store._db._writer.set_commit_hook(lambda: bool(commits.append("one")))
+        go_on.set()
+        assert held.result(WAIT) == "hermes-store"
+        assert [future.result(WAIT)[0].seq for future in later] == [2, 3, 4]
+        assert commits == ["one", "one"]  # of the one that was held, and of all that waited
+
+
 def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:

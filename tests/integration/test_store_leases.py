@@ -49,6 +49,14 @@ def test_a_session_has_one_holder(store: Store) -> None:
     assert store.leases.acquire("s").token > lease.token
 
 
+def test_a_session_is_taken_and_given_back_without_waiting(store: Store) -> None:
+    lease = store.leases.take("s").result()
+    with pytest.raises(SessionBusy, match="is being run by"):
+        store.leases.take("s").result()
+    store.leases.give_back(lease).result()
+    assert store.leases.take("s").result().token > lease.token
+
+
 def test_a_lease_ends_when_it_is_not_renewed(store: Store, clock: FakeClock) -> None:
     lease = store.leases.acquire("s", ttl=30)
     clock.time += 29

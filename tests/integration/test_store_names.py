@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.errors import UsageError
-from hermes.schema.events import SessionCreated
+from hermes.errors import SessionNotFound, UsageError
+from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.store import open_store
 
 
@@ -16,3 +16,19 @@ def test_an_empty_name_means_no_session_not_the_only_one(tmp_path: Path, name: s
         with pytest.raises(UsageError, match="name is empty"):
             store.sessions.find(name)
         assert store.sessions.find("on").id == "only"
+
+
+def test_how_a_session_began_is_known_until_it_is_deleted(tmp_path: Path) -> None:
+    with open_store(tmp_path / "state.db") as store:
+        store.log.create("only", SessionCreated(surface="telegram", cwd="/w"))
+        origin = store.sessions.origin("only")
+        assert (origin.kind, origin.root, origin.surface, origin.cwd) == ("root", "only", "telegram", "/w")
+        assert store.sessions.title("only") == ""
+        store.log.append("only", SessionTitled(title="A name"))
+        assert store.sessions.title("only") == "A name"
+        store.sessions.delete("only")
+        for ask in (store.sessions.origin, store.sessions.title):
+            with pytest.raises(SessionNotFound, match="only"):
+                ask("only")
+        with pytest.raises(SessionNotFound):
+            store.sessions.origin("on")

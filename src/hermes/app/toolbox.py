@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hermes.mcp import Servers
     from hermes.tools.web.fetch import Digest
 
-_KEPT = 256  # sessions whose tools are remembered
+_KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
 
 
 class Toolbox:

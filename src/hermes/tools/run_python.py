@@ -48,8 +48,7 @@ class PythonRunner:
         self, output: OutputFolder, surroundings: Surroundings, tools: Callable[[], Mapping[str, Tool]]
     ) -> None:
         self._output = output
-        own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
-        self._surroundings = msgspec.structs.replace(surroundings, readable=(*surroundings.readable, *own))
+        self._surroundings = surroundings
         self._tools = tools
 
     @tool("run_python", effect="other")
@@ -64,8 +63,14 @@ class PythonRunner:
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         command = shlex.join((sys.executable, "-I", "-B", "-u", "-c", source))
         tools = {name: one for name, one in self._tools().items() if name != "run_python"}
-        dialogue = Dialogue(self._surroundings, command, context)
+        dialogue = Dialogue(_with_python(self._surroundings), command, context)
         return await _Run(context, tools, dialogue, self._output).result(code, timeout)
+
+
+def _with_python(surroundings: Surroundings) -> Surroundings:
+    """Where our Python lies can be read too."""
+    own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
+    return msgspec.structs.replace(surroundings, readable=(*surroundings.readable, *own))
 
 
 class _Run:

@@ -443,3 +443,13 @@ class AgainstModel(RuleBasedStateMachine):
 
 TestAgainstModel = AgainstModel.TestCase
 TestAgainstModel.settings = UNHURRIED
+
+
+def test_a_publisher_can_ask_whether_anybody_listens() -> None:
+    bus = Bus()
+    assert not bus.heard("a.b")
+    handle = bus.subscribe("a.**", lambda event: None)
+    assert bus.heard("a.b")
+    assert not bus.heard("b")
+    bus.unsubscribe(handle)
+    assert not bus.heard("a.b")
