@@ -60,7 +60,8 @@ def change(board: Board, name: str) -> tuple[Served, str]:
 
 async def found_by_axe(page: Page) -> list[str]:
     """Serious problems of the page as it is."""
-    await page.evaluate(AXE.read_text())
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(AXE.read_text())
     found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {node['html'][:200]} {node['any'][0]['message'] if node['any'] else ''}"

@@ -11,7 +11,7 @@ export function Fill({ state, window, onOpen }) {
   const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
   return html`<button type="button" class="button quiet fill" onClick=${onOpen}
     title=${`The conversation fills ${words}. What with?`} aria-label=${`The window is filled: ${words}`}>
-    ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true">${share}%</meter>`}<span>
+    ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true" />`}<span>
       ${window ? `${share}%` : count(state.context)}</span></button>`;
 }
 
