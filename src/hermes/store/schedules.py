@@ -211,8 +211,9 @@ def _read(name: str, data: str) -> Job | None:
 
 
 def _put(connection: apsw.Connection, job: Job) -> None:
-    query = "INSERT OR REPLACE INTO jobs SELECT ?, coalesce(max(revision), 0) + 1, ? FROM jobs"
-    connection.execute(query, (job.id, msgspec.json.encode(job).decode()))
+    connection.execute(
+        "INSERT OR REPLACE INTO jobs (id, data) VALUES (?, ?)", (job.id, msgspec.json.encode(job).decode())
+    )
 
 
 def _change_job(connection: apsw.Connection, name: str, change: Callable[[Job], Job]) -> None:

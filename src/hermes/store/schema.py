@@ -87,9 +87,8 @@ CREATE INDEX sessions_by_parent ON sessions (parent) WHERE kind = 'child';
 
 SCHEDULES = """
 CREATE TABLE jobs (
-  id       TEXT PRIMARY KEY,
-  revision INTEGER NOT NULL,    -- grows with each change of any job
-  data     TEXT NOT NULL        -- the job as JSON, see schema/schedules.py
+  id   TEXT PRIMARY KEY,
+  data TEXT NOT NULL            -- the job as JSON, see schema/schedules.py
 ) WITHOUT ROWID;
 
 -- Every instant a job was planned for, written before it runs, and how it ended.
