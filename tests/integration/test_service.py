@@ -160,6 +160,25 @@ async def test_words_said_to_a_busy_session_wait_and_are_answered(tmp_path: Path
         assert sum(isinstance(event, TurnEnded) for event in desk.events(session)) == 2
 
 
+async def test_words_that_are_written_while_the_runner_reads_the_log_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = SessionJournal.load
+
+    def overtaken(journal: SessionJournal) -> None:
+        reading(journal)
+        monkeypatch.setattr(SessionJournal, "load", reading)
+        desk.app.record(journal.session, UserMessage(text="second"))
+
+    async with desktop(tmp_path, ScriptedModel("one", "two")) as desk:
+        monkeypatch.setattr(SessionJournal, "load", overtaken)
+        session = desk.begin()
+        await desk.service.submit(session, "first")
+        await desk.service.idle(session)
+        texts = [message.text for message in desk.app.store.log.messages(session)]
+        assert sorted(texts) == ["first", "one", "second", "two"]
+
+
 async def test_a_steer_goes_into_the_running_turn(tmp_path: Path) -> None:
     model = ScriptedModel(WAIT, "done")
     async with desktop(tmp_path, model) as desk:

@@ -114,7 +114,7 @@ class Runner:
         try:
             carried = await self._settle(journal)
             self.settled.set()
-            while (carried or journal.history.waiting) and not self.stopping:
+            while (carried or await self._is_wanted(journal)) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
         finally:
@@ -122,6 +122,15 @@ class Runner:
             for helper in helpers:
                 helper.cancel()
             await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(journal.lease)))
+
+    async def _is_wanted(self, journal: SessionJournal) -> bool:
+        """Whether something waits. Before it says no it looks at what was written past the journal: words that came
+        while the log was being read."""
+        if not journal.history.waiting:
+            await journal.settled()
+            for row in journal.foreign():
+                self._hear(row)
+        return bool(journal.history.waiting)
 
     async def _take(self) -> Lease | None:
         try:
