@@ -136,15 +136,20 @@ class TraceExport:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         _keep_quiet()
-        headers = {
-            name: re.sub(r"\$\{(\w+)\}", lambda found: self._secret(found[1]) or "", value)
-            for name, value in self._settings.headers.items()
-        }
+        headers = {name: re.sub(r"\$\{(\w+)\}", self._filled, value) for name, value in self._settings.headers.items()}
         names = {"service.name": self._settings.service_name, "service.version": self._version}
         provider = TracerProvider(resource=Resource.create(names), shutdown_on_exit=False)
         exporter = OTLPSpanExporter(endpoint=self._settings.endpoint, headers=headers, timeout=10)
         provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
         return provider
+
+    def _filled(self, found: re.Match[str]) -> str:
+        """The secret that a header names."""
+        value = self._secret(found[1])
+        if not value:
+            self.stats.problem = f"{found[1]} is not set"
+            log.error("spans are sent without %s: it is not set; store it with: hermes config set %s", *(found[1],) * 2)
+        return value or ""
 
 
 class _Spans:

@@ -23,6 +23,7 @@ import msgspec
 
 from hermes.bridge.pace import Backoff, Pace
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
+from hermes.bridge.target import is_private
 from hermes.events.origin import is_foreign
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.secrets import mask
@@ -77,6 +78,9 @@ class WebhookSender:
         self._bus = bus
         self._name = name
         self._webhook = webhook
+        self._contents = webhook.contents and is_private(webhook.url)
+        if webhook.contents and not self._contents:
+            log.warning("others could listen in on the way to the webhook %s: private fields are left out", name)
         self._key = key
         self._place = place
         thin_out(place)
@@ -117,6 +121,9 @@ class WebhookSender:
         if event is self._last or is_foreign(event):  # two of its patterns may fit
             return
         self._last = event
+        if self._state == "gone":
+            self._refused += 1
+            return
         self._spool.add(self._record(event))
         self._news.set()
         if self._thread is None:
@@ -124,7 +131,7 @@ class WebhookSender:
 
     def _record(self, event: Mapping[str, Any]) -> bytes:
         topic = str(event["type"])
-        hidden = frozenset[str]() if self._webhook.contents else _SENSITIVE.get(topic, frozenset())
+        hidden = frozenset[str]() if self._contents else _SENSITIVE.get(topic, frozenset())
         data = {name: value for name, value in event.items() if name not in hidden}
         place = [event.get(name) for name in ("session_id", "epoch", "seq")]
         name = "-".join(map(str, place)) if place[2] else uuid.uuid4().hex

@@ -113,6 +113,15 @@ def test_a_service_that_is_gone_is_left_alone(receiver: Receiver, tmp_path: Path
     bus.publish("agent.turn.ended", {"n": 2})
     sender.stop()
     assert len(receiver.requests) == 1
+    assert (sender.stats().refused, sender.stats().waiting) == (1, 1)  # what comes after is not kept
+
+
+def test_where_others_can_listen_in_private_fields_are_not_sent(tmp_path: Path) -> None:
+    for url, sent in (("http://ops.lan/in", False), ("https://ops.lan/in", True), ("http://[::1]/in", True)):
+        sender = _sender(Bus(), url, tmp_path, contents=True)
+        record = sender._record({"type": "agent.tool.started", "name": "ls", "arguments": "secret"})
+        assert (b"secret" in record) is sent, url
+        sender.stop(0.0)
 
 
 def test_what_could_not_be_sent_is_sent_by_the_next_process(tmp_path: Path) -> None:
