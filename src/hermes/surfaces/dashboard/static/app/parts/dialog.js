@@ -42,6 +42,7 @@ export function Asking() {
   return question && html`<${Question} key=${question.title} ...${question} />`;
 }
 
+// Before something dangerous, a second Enter cancels.
 function Question({ title, text, label, value, action, danger, input, resolve }) {
   const [words, setWords] = useState(value);
   const finish = (answer) => {
@@ -58,8 +59,8 @@ function Question({ title, text, label, value, action, danger, input, resolve })
       ${input && html`<input class="input" aria-label=${label} value=${words} autofocus
         onInput=${(event) => setWords(event.target.value)} />`}
       <div class="row end">
-        <${Button} kind="quiet" onClick=${() => finish(input ? null : false)}>Cancel<//>
-        <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input}>${action}</button>
+        <${Button} kind="quiet" autofocus=${danger} onClick=${() => finish(input ? null : false)}>Cancel<//>
+        <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input && !danger}>${action}</button>
       </div>
     </form>
   <//>`;

@@ -10,9 +10,10 @@ export function Fill({ state, window, onOpen }) {
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
   const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
   return html`<button type="button" class="button quiet fill" onClick=${onOpen}
-    title=${`The conversation fills ${words}. What with?`} aria-label=${`The window is filled: ${words}`}>
+    title=${`The conversation fills ${words}. What with?`}>
     ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true" />`}<span>
-      ${window ? `${share}%` : count(state.context)}</span></button>`;
+      ${window ? `${share}%` : count(state.context)}</span><span class="unseen">
+        of the window, what fills it</span></button>`;
 }
 
 export function Filling({ session, running, onClose }) {
