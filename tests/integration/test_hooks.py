@@ -257,6 +257,20 @@ def test_what_sessions_do_is_told_once_in_order_and_published(home: Home, tmp_pa
     assert seen[:3] == ["gateway.session.start", "gateway.agent.start", "gateway.agent.step"]
 
 
+def test_the_session_of_a_job_ends_with_its_run_and_not_with_the_process(home: Home, tmp_path: Path) -> None:
+    _noting(home, tmp_path / "out")
+    Hooks(home).trust("note")
+    bus = Bus()
+    with build(Settings(), home, bus=bus) as app:
+        app.go_live(Secrets({}, {}), "gateway")
+        session = app.begin(SessionCreated(surface="cron", cwd="/")).session
+        ended = {"job": "j", "name": "n", "due": 0.0, "state": "done", "reason": "", "session": session}
+        bus.publish("schedule.ended", ended)
+        bus.publish("schedule.ended", ended | {"state": "missed", "session": ""})
+        _until(lambda: [kind for kind, _ in _notes(tmp_path / "out")] == ["session:start", "session:end"])
+    assert len(_notes(tmp_path / "out")) == 2
+
+
 def test_without_hooks_nothing_is_derived(home: Home) -> None:
     bus, seen = Bus(), list[str]()
     bus.subscribe("gateway.**", lambda event: seen.append(event["type"]))

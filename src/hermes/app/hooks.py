@@ -47,6 +47,7 @@ class HookEvents:
             ("agent.turn.started", self._started),
             ("agent.message.assistant", self._replied),
             ("agent.turn.ended", self._ended),
+            ("schedule.ended", self._job_over),
             ("gateway.**", self._fire),
         ]
         self._handles = [app.bus.subscribe(topic, _local(callback)) for topic, callback in pairs]
@@ -94,6 +95,11 @@ class HookEvents:
         known.message = known.response = ""
         self._tell("agent.end", event["session_id"], event["turn_id"], reason=event["reason"], **said)
 
+    def _job_over(self, event: Mapping[str, Any]) -> None:
+        """The session of a job is over with its run; a gateway goes on for long."""
+        if event.get("session") in self._sessions:
+            self._tell("session.end", event["session"])
+
     def _fire(self, event: Mapping[str, Any]) -> None:
         topic = event["type"]
         if topic in {"gateway.session.end", "gateway.session.reset"}:
@@ -122,8 +128,8 @@ class HookEvents:
 
     def _remember(self, session: str, known: _Session) -> None:
         self._sessions[session] = known
-        if len(self._sessions) > _REMEMBERED:
-            del self._sessions[next(iter(self._sessions))]
+        if len(self._sessions) > _REMEMBERED:  # the oldest is as good as left
+            self._tell("session.end", next(iter(self._sessions)))
 
 
 def _trusted(app: "App") -> list[Any]:
