@@ -23,6 +23,7 @@ class MailServer:
         self.inbox: list[bytes] = []
         self.seen: set[int] = set()
         self.sent: list[EmailMessage] = []
+        self.sizes: dict[int, int] = {}  # what is said of a mail's size, by its number
         self.refuse = 0  # answers to DATA that are failures
         self.imap_port = self.smtp_port = 0
         self._changed = asyncio.Event()
@@ -90,6 +91,7 @@ class MailServer:
 
     async def _imap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"* OK loopback\r\n")
+        known = 0
         while line := (await reader.readline()).decode().strip():
             tag, _, rest = line.partition(" ")
             command = rest.upper()
@@ -107,20 +109,29 @@ class MailServer:
             elif command.startswith("UID FETCH"):
                 number = int(rest.split()[2])
                 body = self.inbox[number - 1]
-                head = f"* {number} FETCH (UID {number} RFC822.SIZE {len(body)} BODY[] {{{len(body)}}}\r\n"
-                writer.write(head.encode() + body + b")\r\n")
+                head = f"* {number} FETCH (UID {number} "
+                if "RFC822.SIZE" in command:
+                    writer.write(f"{head}RFC822.SIZE {self.sizes.get(number, len(body))})\r\n".encode())
+                else:
+                    part = body.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if "[HEADER]" in command else body
+                    writer.write(f"{head}BODY[] {{{len(part)}}}\r\n".encode() + part + b")\r\n")
             elif command.startswith("UID STORE"):
                 self.seen.add(int(rest.split()[2]))
                 self._changed.set()
             elif command == "IDLE":
-                await self._idle(reader, writer)
+                known = await self._idle(reader, writer, known)
+            if len(self.inbox) > known and known:  # told once, with whatever command comes next
+                writer.write(f"* {len(self.inbox)} EXISTS\r\n".encode())
+            known = len(self.inbox)
             writer.write(f"{tag} OK done\r\n".encode())
             await writer.drain()
 
-    async def _idle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _idle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, known: int) -> int:
+        if len(self.inbox) > known:
+            known = len(self.inbox)
+            writer.write(f"* {known} EXISTS\r\n".encode())
         writer.write(b"+ idling\r\n")
         await writer.drain()
-        known = len(self.inbox)
         done = asyncio.ensure_future(reader.readline())
         while not done.done():
             if len(self.inbox) > known:
@@ -128,6 +139,7 @@ class MailServer:
                 writer.write(f"* {known} EXISTS\r\n".encode())
             await asyncio.wait({done}, timeout=0.02)
         await done
+        return known
 
     async def _smtp(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 loopback\r\n")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from email.message import EmailMessage
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Email
 from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.surfaces.gateway.adapters import mail_text
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.mail_server import AUTHSERV, MailServer
 from hermes.testing.model_server import ModelServer
@@ -123,3 +125,25 @@ async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
     ):
         await until(lambda: gateway.status.parts and gateway.status.parts[0].state == "failed")
         assert "does not take the password" in gateway.status.parts[0].error
+
+
+async def test_a_mail_that_is_too_large_is_answered_and_one_that_can_not_be_read_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with MailServer() as mail, ModelServer("too much for me") as model:
+        mail.sizes[2] = 50_000_000
+        broken = mail.receive("poison", sender=ANNA)
+        reading = mail_text.body_of
+
+        def fails(one: EmailMessage) -> str:
+            if one["Message-ID"] == broken["Message-ID"]:
+                raise AttributeError("as parsers do")
+            return reading(one)
+
+        monkeypatch.setattr(mail_text, "body_of", fails)
+        async with opened(tmp_path, model, mail):
+            mail.receive("never read " * 10, sender=ANNA, Subject="My film")
+            await mail.until(lambda server: len(server.sent) == 1 and server.seen == {1, 2})
+        said = msgspec.json.decode(model.posts[0].body)["messages"][-1]["content"]
+        assert said.startswith("My film\n\n[This mail has more than 30,000,000 bytes.")
+        assert "never read" not in said

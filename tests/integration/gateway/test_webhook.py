@@ -120,3 +120,17 @@ async def test_a_reply_nobody_waits_for_is_posted_back_signed_until_it_is_taken(
         assert b"later" in request.body
         wanted = sign(SECRET, request.headers["x-hermes-timestamp"], request.body)
         assert request.headers["x-hermes-signature"] == wanted
+
+
+async def test_each_request_gets_its_own_reply_though_others_talk_in_the_same_chat(tmp_path: Path) -> None:
+    def respond(request: Recorded) -> Served:
+        said = msgspec.json.decode(request.body)["messages"][-1]["content"]
+        return Served(text=f"answer to {said}")
+
+    async with ModelServer(respond=respond) as model, opened(tmp_path, model) as caller:
+        assert (await caller.ask({"text": "first", "wait": False})).status_code == 202
+        asked = [asyncio.create_task(caller.ask({"text": text})) for text in ("second", "third")]
+        asked.append(asyncio.create_task(caller.ask({"text": "/usage"})))
+        replies = [(await one).json()["reply"] for one in asked]
+        assert set(replies[:2]) <= {"answer to second", "answer to third"}
+        assert replies[2].startswith("This session:")

@@ -141,7 +141,9 @@ def _status(home: Home, *, as_json: bool) -> int:
 
 
 def _is_well(found: tuple[str, Status] | None) -> bool:
-    return found is not None and found[0] == "running" and all(one.state == "connected" for one in found[1].parts)
+    if found is None or found[0] != "running" or found[1].state != "running":
+        return False
+    return bool(found[1].parts) and all(one.state == "connected" for one in found[1].parts)
 
 
 def _lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:

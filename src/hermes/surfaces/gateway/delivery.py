@@ -64,6 +64,7 @@ class Delivery:
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
         self._said = ""  # the last reply, where a turn is one message
+        self._answers: tuple[str, ...] = ()  # and which messages it answers
         self._edit_at = 0.0
         self._working = False
         self._heard = office.time()
@@ -132,6 +133,7 @@ class Delivery:
             case TurnStarted():
                 self._working = True
                 self._said = ""
+                self._answers = self._answered(event) if self._limits.whole else ()
                 self._activity.begin()
             case AssistantMessage():
                 await self._say(row, event)
@@ -172,7 +174,17 @@ class Delivery:
         if text:
             await self._deliver(row, text, adopt=True)
         self._said = ""
-        await self._post.adapter.finished(self.chat)
+        await self._post.adapter.finished(self.chat, self._answers)
+        self._answers = ()
+
+    def _answered(self, started: TurnStarted) -> tuple[str, ...]:
+        """The ids of the messages that a turn answers."""
+        session = self._binding.session
+        rows = (row for seq in started.inputs for row in self._office.log.events(session, after=seq - 1, limit=1))
+        events = [row.event for row in rows]
+        here = f"{self._binding.key}#"
+        said = [one.via for one in events if isinstance(one, UserMessage)]
+        return tuple(via.removeprefix(here) for via in said if via.startswith(here))
 
     async def _deliver(self, row: Row, text: str, *, adopt: bool = False) -> None:
         """The text in as many messages as it takes; those that were begun become the first of them."""
@@ -180,7 +192,8 @@ class Delivery:
         files: tuple[OutgoingFile, ...] = ()
         if "](" in text:
             files = await asyncio.to_thread(outgoing_files, text, self._office.folder(session), self._file_limit)
-        parts = [Outbound(text=part) for part in split(text, self._limits.text, self._limits.size)]
+        answers = self._answers if adopt else ()
+        parts = [Outbound(text=part, answers=answers) for part in split(text, self._limits.text, self._limits.size)]
         if files and parts:
             parts.append(Outbound(text="", files=files))
         begun = self._begun if adopt else []

@@ -103,6 +103,7 @@ class Outbound(msgspec.Struct, frozen=True):
     files: tuple[OutgoingFile, ...] = ()
     reply_to: str = ""  # id of the message it answers
     key: str = ""  # the same for each attempt at the same message; for platforms that drop repeats
+    answers: tuple[str, ...] = ()  # ids of what came in and is answered by it, where a turn is one message
     unfinished: bool = False  # more will follow by `edit`
 
 
@@ -201,8 +202,8 @@ class Adapter(Part):
     async def told(self, inbound: Inbound, note: str) -> None:
         """A press was dealt with; `note` is shown to the one who pressed, where the platform can do that."""
 
-    async def finished(self, chat: Chat) -> None:
-        """A turn has ended in this chat, and all of it was sent."""
+    async def finished(self, chat: Chat, answers: tuple[str, ...]) -> None:
+        """A turn has ended in this chat, and all of it was sent; `answers` are the ids of what it answered."""
 
 
 class House(NamedTuple):

@@ -163,8 +163,10 @@ class Reception:
             return
         service = self._staff.service(binding.session)
         via = f"{binding.key}#{inbound.id}"
+        whole = self._office.posts[inbound.chat.platform].adapter.limits.whole
+        delivery = "queue" if whole else self._settings.while_busy  # one reply for each
         try:
-            await service.submit(binding.session, text, images=images, delivery=self._settings.while_busy, via=via)
+            await service.submit(binding.session, text, images=images, delivery=delivery, via=via)
         except SessionNotFound:  # deleted at this moment
             again = await self._rooms.begin(binding.key, inbound, role)
             await self._staff.service(again.session).submit(again.session, text, images=images, via=via)
@@ -263,7 +265,7 @@ class Reception:
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
         post = self._office.posts[inbound.chat.platform]
-        out = Outbound(text=text, reply_to=inbound.message, key=f"hermes-{inbound.id}")
+        out = Outbound(text=text, reply_to=inbound.message, key=f"hermes-{inbound.id}", answers=(inbound.id,))
         await post.tell(inbound.chat, out)
 
     def _is_taken(self, session: str, via: str) -> bool:

@@ -1,10 +1,12 @@
 """Who an e-mail is from, and what it says."""
 
+import email
+import email.policy
 from email.message import EmailMessage
 
 import pytest
 
-from hermes.surfaces.gateway.adapters.mail_text import body_of, is_verified
+from hermes.surfaces.gateway.adapters.mail_text import body_of, is_verified, sender_of
 
 
 def mail(results: str = "", sender: str = "Anna <anna@mail.example.org>", text: str = "") -> EmailMessage:
@@ -29,6 +31,13 @@ def mail(results: str = "", sender: str = "Anna <anna@mail.example.org>", text: 
         ("mx.mine; spf=pass", False),
         ("mx.evil; dmarc=pass", False),
         ("mx.mine.evil; dmarc=pass", False),
+        ("mx.mine 1; dmarc=pass (p=reject; dis=none) header.from=mail.example.org", True),
+        ("mx.mine; dmarc=pass header.from=evil.org", False),
+        ('mx.mine; spf=pass smtp.mailfrom="; dmarc=pass"@evil.org; dmarc=fail', False),
+        ("mx.mine; spf=pass (from ; dmarc=pass ; here) smtp.mailfrom=evil.org; dmarc=fail", False),
+        ('mx.mine; spf=pass (") ; dmarc=pass (") smtp.mailfrom=evil.org', False),
+        ("mx.mine; spf=pass smtp.mailfrom=dmarc=pass@evil.org", False),
+        ("mx.mine; dkim=pass reason=header.d=example.org header.d=evil.org", False),
         ("", False),
     ],
 )
@@ -40,6 +49,21 @@ def test_a_line_below_that_of_another_server_does_not_count() -> None:
     made = mail("mx.evil; dmarc=pass")
     made["Authentication-Results"] = "mx.mine; dmarc=pass"
     assert not is_verified(made, "mx.mine")
+
+
+def test_what_a_stranger_wrote_in_another_writing_is_not_read_as_a_result() -> None:
+    line = b"Authentication-Results: mx.mine; spf=pass smtp.mailfrom= =?us-ascii?q?=3B_dmarc=3Dpass?= @evil.org\r\n"
+    made = email.message_from_bytes(line + b"From: anna@example.org\r\n\r\nhi", policy=email.policy.default)
+    assert isinstance(made, EmailMessage)
+    assert "; dmarc=pass" in str(made["Authentication-Results"])  # as it would read decoded
+    assert not is_verified(made, "mx.mine")
+
+
+def test_the_sender_is_the_address_and_never_a_name_that_looks_like_one() -> None:
+    name = "=?utf-8?q?owner=40example=2Eorg?="
+    made = email.message_from_bytes(f"From: {name} <x@evil.org>\r\n\r\n".encode(), policy=email.policy.default)
+    assert isinstance(made, EmailMessage)
+    assert sender_of(made) == ("x@evil.org", "owner@example.org")
 
 
 def test_two_senders_are_none() -> None:

@@ -6,6 +6,7 @@ import email
 import email.policy
 import hashlib
 import imaplib
+import logging
 import re
 import select
 import smtplib
@@ -16,12 +17,13 @@ from typing import Any
 
 from hermes.errors import SettingsError
 from hermes.settings.sections import Email as EmailSettings
-from hermes.surfaces.gateway.adapters.mail_text import inbound_of, is_automatic, sender_of
+from hermes.surfaces.gateway.adapters.mail_text import inbound_of, is_automatic, sender_of, vouching_server
 from hermes.surfaces.gateway.port import (
     Adapter,
     Attachment,
     Chat,
     House,
+    Inbound,
     Inlet,
     Limits,
     Outbound,
@@ -31,9 +33,12 @@ from hermes.surfaces.gateway.port import (
     override,
 )
 
+log = logging.getLogger("hermes.gateway")
+
 _PATIENCE = 30.0  # seconds for one step
 _IDLE = 25 * 60.0  # seconds of IDLE; servers end it after 30 minutes
 _MOST = 30_000_000  # bytes of a mail
+_NEWS = re.compile(rb"\b(EXISTS|RECENT)\b")
 _LOCAL = frozenset(("127.0.0.1", "::1", "localhost"))
 
 
@@ -165,16 +170,39 @@ class Mail(Adapter):
         return box
 
     async def _take_new(self, inlet: Inlet) -> None:
-        """Hands in what is not marked as read; marks it once it is on disk."""
+        """Hands in what is not marked as read; marks it once it is on disk. Looks until there is nothing: of what comes
+        meanwhile the server tells only once, and not while we idle."""
+        taken: set[str] = set()
+        while uids := [uid for uid in await self._look() if uid not in taken]:
+            taken.update(uids)
+            await self._take(inlet, uids)
+
+    async def _look(self) -> list[str]:
         async with self._using:
-            uids = await asyncio.to_thread(self._unread)
+            return await asyncio.to_thread(self._unread)
+
+    async def _take(self, inlet: Inlet, uids: list[str]) -> None:
         for uid in uids:
             async with self._using:
                 mail = await asyncio.to_thread(self._read, uid)
-            if mail is not None and self._is_for_us(mail):
-                await inlet.receive(inbound_of(mail, uid, self._settings.trusted_authserv))
+            inbound = self._inbound(mail, uid) if mail is not None else None
+            if inbound is not None:
+                await inlet.receive(inbound)
             async with self._using:
                 await asyncio.to_thread(self._mark, uid)
+
+    def _inbound(self, mail: EmailMessage, uid: str) -> Inbound | None:
+        """The mail as a message; None for one that is not for us. Reading what anybody may have sent is a boundary:
+        one mail that can't be read must not keep out those behind it."""
+        try:
+            inbound = inbound_of(mail, uid, self._settings.trusted_authserv) if self._is_for_us(mail) else None
+        except Exception:
+            log.exception("a mail can't be read and is left (uid %s)", uid)
+            return None
+        if inbound is not None and not inbound.person.verified:
+            found, wanted = vouching_server(mail) or "no server", self._settings.trusted_authserv
+            log.warning("a mail is from nobody: %s vouches for its sender, %s is trusted (uid %s)", found, wanted, uid)
+        return inbound
 
     def _is_for_us(self, mail: EmailMessage) -> bool:
         return not is_automatic(mail) and sender_of(mail)[0] not in {"", self._settings.address.lower()}
@@ -183,10 +211,15 @@ class Mail(Adapter):
         return [uid.decode() for uid in self._uid("SEARCH", "UNSEEN")[0].split()]
 
     def _read(self, uid: str) -> EmailMessage | None:
-        for found in self._uid("FETCH", uid, "(RFC822.SIZE BODY.PEEK[])"):
-            if isinstance(found, tuple) and len(found[1]) <= _MOST:
+        """A mail that is too large is read without its body, and says so instead."""
+        told = b" ".join(one for one in self._uid("FETCH", uid, "(RFC822.SIZE)") if isinstance(one, bytes))
+        size = re.search(rb"RFC822\.SIZE (\d+)", told)
+        is_large = size is not None and int(size[1]) > _MOST
+        for found in self._uid("FETCH", uid, f"(BODY.PEEK[{'HEADER' if is_large else ''}])"):
+            if isinstance(found, tuple):
                 parsed = email.message_from_bytes(found[1], policy=email.policy.default)
-                return parsed if isinstance(parsed, EmailMessage) else None
+                assert isinstance(parsed, EmailMessage)  # noqa: S101 - the policy makes these
+                return _without_body(parsed) if is_large else parsed
         return None
 
     def _mark(self, uid: str) -> None:
@@ -219,13 +252,22 @@ class Mail(Adapter):
             await asyncio.sleep(0)
 
 
+def _without_body(mail: EmailMessage) -> EmailMessage:
+    mail.clear_content()
+    mail.set_content(f"[This mail has more than {_MOST:,} bytes. Neither its text nor its attachments were read.]")
+    return mail
+
+
 def _idle(box: imaplib.IMAP4, seconds: float) -> bool:
     """Lets the server speak for a while; whether it told of something new."""
     tag = b"IDLE1"
     box.send(tag + b" IDLE\r\n")
-    if not box.readline().startswith(b"+"):
-        raise imaplib.IMAP4.abort("IDLE was refused")
-    news = _has_more(box, seconds) and bool(re.search(rb"\b(EXISTS|RECENT)\b", box.readline()))
+    news = False
+    while not (line := box.readline()).startswith(b"+"):
+        if not line.startswith(b"*"):
+            raise imaplib.IMAP4.abort("IDLE was refused")
+        news = news or bool(_NEWS.search(line))  # it came before we idled
+    news = news or (_has_more(box, seconds) and bool(_NEWS.search(box.readline())))
     box.send(b"DONE\r\n")
     while not (line := box.readline()).startswith(tag):
         news = news or b"EXISTS" in line

@@ -8,7 +8,7 @@ server the sender is nobody.
 
 import re
 from email.message import EmailMessage
-from email.utils import getaddresses, parseaddr
+from email.utils import parseaddr
 
 from hermes.surfaces.gateway.port import Attachment, Chat, FileKind, Inbound, Person
 
@@ -17,39 +17,60 @@ _QUOTE_HEAD = re.compile(
     re.IGNORECASE,
 )
 _ID = re.compile(r"<[^<>\s]+>")
-_METHOD = re.compile(r"\b(dmarc|dkim)\s*=\s*(\w+)([^;]*)", re.IGNORECASE)
-_DOMAIN = re.compile(r"header\.(?:d|i)\s*=\s*\"?@?([^\s;\"]+)", re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_COMMENT = re.compile(r"\([^()]*\)")
+_METHOD = re.compile(r"\s*(dmarc|dkim)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?!\S)(.*)", re.IGNORECASE | re.DOTALL)
+_PROPERTY = re.compile(r"(?<!\S)header\.(from|d|i)\s*=\s*([^\s;]+)", re.IGNORECASE)
 _KINDS: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
 def sender_of(mail: EmailMessage) -> tuple[str, str]:
     """Address and name; empty when there is not exactly one."""
-    found = getaddresses([str(value) for value in mail.get_all("From", [])])
-    if len(found) != 1:
+    lines = mail.get_all("From") or ()
+    found = [one for line in lines for one in getattr(line, "addresses", ())]
+    if len(lines) != 1 or len(found) != 1 or not found[0].domain:
         return "", ""
-    name, address = found[0]
-    return address.strip().lower(), name
+    return found[0].addr_spec.strip().lower(), found[0].display_name
 
 
 def is_verified(mail: EmailMessage, authserv: str) -> bool:
     """Whether our own server vouches for the sender's domain."""
     address, _ = sender_of(mail)
     domain = address.rpartition("@")[2]
-    results = [str(value) for value in mail.get_all("Authentication-Results", [])]
-    if not authserv or not domain or not results:
+    server, *clauses = _results(mail)
+    if not authserv or not domain or server.split()[:1] != [authserv]:
         return False
-    server, _, found = results[0].partition(";")  # the topmost: our server's own, if it put one there
-    if server.split()[:1] != [authserv]:
+    return any(_vouches(clause, domain) for clause in clauses)
+
+
+def vouching_server(mail: EmailMessage) -> str:
+    """The server that wrote the topmost result; empty when none did."""
+    return (_results(mail)[0].split() or [""])[0]
+
+
+def _results(mail: EmailMessage) -> list[str]:
+    """The topmost Authentication-Results, our server's own if it put one there: the server, then what it found.
+
+    As it stands in the mail, not decoded, and without quoted strings and comments: what a stranger wrote, such as the
+    sender of the envelope, can stand in those.
+    """
+    lines = [str(value) for name, value in mail.raw_items() if name.lower() == "authentication-results"]
+    text = _QUOTED.sub("", lines[0]) if lines else ""
+    while text != (text := _COMMENT.sub(" ", text)):
+        pass
+    return [""] if set(text) & set('"()\\') else text.split(";")
+
+
+def _vouches(clause: str, domain: str) -> bool:
+    """Whether one result says that the domain stands behind the mail."""
+    found = _METHOD.match(clause)
+    if not found or found[2].lower() != "pass":
         return False
-    for method, verdict, rest in _METHOD.findall(found):
-        if verdict.lower() != "pass":
-            continue
-        if method.lower() == "dmarc":
-            return True
-        signed = _DOMAIN.search(rest)
-        if signed and _is_aligned(signed[1].rpartition("@")[2].lower(), domain):
-            return True
-    return False
+    named = {name.lower(): value.rpartition("@")[2].lower() for name, value in _PROPERTY.findall(found[3])}
+    if found[1].lower() == "dmarc":
+        return named.get("from", domain) == domain
+    signed = named.get("d") or named.get("i", "")
+    return bool(signed) and _is_aligned(signed, domain)
 
 
 def _is_aligned(signed: str, domain: str) -> bool:
@@ -59,7 +80,7 @@ def _is_aligned(signed: str, domain: str) -> bool:
 
 def is_automatic(mail: EmailMessage) -> bool:
     """A machine wrote it: an answer would only lead to the next one."""
-    submitted = str(mail.get("Auto-Submitted", "no")).lower()
+    submitted = str(mail.get("Auto-Submitted", "no")).partition(";")[0].strip().lower()
     bulk = str(mail.get("Precedence", "")).lower() in {"bulk", "list", "junk", "auto_reply"}
     return submitted != "no" or bulk or "List-Id" in mail or not parseaddr(str(mail.get("Return-Path", "x@x")))[1]
 

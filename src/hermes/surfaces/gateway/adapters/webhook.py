@@ -86,7 +86,7 @@ class Webhook(Adapter):
         self._secret = secret
         self._settings = settings
         self._listener = listener
-        self._waiting: dict[str, list[_Waiting]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._client = httpx2.AsyncClient(timeout=_PATIENCE)
         self._inlet: Inlet | None = None
 
@@ -106,26 +106,23 @@ class Webhook(Adapter):
 
     @override
     async def send(self, chat: Chat, out: Outbound) -> str:
-        waiting = self._waiting.get(chat.id)
+        waiting = [self._waiting[name] for name in out.answers if name in self._waiting]
+        for one in waiting:
+            one.text = f"{one.text}\n\n{out.text}".strip()
         if waiting:
-            waiting[0].text = f"{waiting[0].text}\n\n{out.text}".strip()
-            if not out.key.startswith("hermes-"):  # part of a turn, whose end is told; a notice has none
-                return out.key
-            self._answer(chat)
+            if out.key.startswith("hermes-"):  # a notice; of a turn the end is told
+                await self.finished(chat, out.answers)
             return out.key
         if self._settings.callback_url:
             await self._call_back(chat, out)
         return out.key
 
     @override
-    async def finished(self, chat: Chat) -> None:
-        self._answer(chat)
-
-    def _answer(self, chat: Chat) -> None:
-        """The one who has waited longest gets what was said."""
-        waiting = self._waiting.get(chat.id)
-        if waiting and not waiting[0].reply.done():
-            waiting[0].reply.set_result(waiting[0].text)
+    async def finished(self, chat: Chat, answers: tuple[str, ...]) -> None:
+        del chat
+        for one in (self._waiting[name] for name in answers if name in self._waiting):
+            if not one.reply.done():
+                one.reply.set_result(one.text)
 
     async def _call_back(self, chat: Chat, out: Outbound) -> None:
         body = msgspec.json.encode({"id": out.key, "chat": chat.id, "text": out.text})
@@ -175,8 +172,8 @@ class Webhook(Adapter):
         if not said.wait:
             return self._told(await self._inlet.receive(inbound), said.chat)
         waiting = _Waiting(asyncio.get_running_loop().create_future())
-        line = self._waiting.setdefault(said.chat, [])
-        line.append(waiting)
+        if self._waiting.setdefault(name, waiting) is not waiting:  # the first still waits
+            return self._told("repeated", said.chat)
         try:
             if (receipt := await self._inlet.receive(inbound)) != "taken":
                 return self._told(receipt, said.chat)
@@ -184,9 +181,7 @@ class Webhook(Adapter):
         except TimeoutError:
             return 202, {"accepted": True, "chat": said.chat, "note": "still working; the reply was not waited for"}
         finally:
-            line.remove(waiting)
-            if not line:
-                self._waiting.pop(said.chat, None)
+            del self._waiting[name]
         return 200, {"chat": said.chat, "reply": reply}
 
     def _told(self, receipt: Receipt, chat: str) -> tuple[int, dict[str, Any]]:
