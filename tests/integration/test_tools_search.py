@@ -52,7 +52,7 @@ def project(tmp_path: Path) -> Path:
 def search(request: pytest.FixtureRequest) -> Search:
     if request.param == "ripgrep" and RIPGREP is None:
         pytest.skip("no rg on this machine")
-    return Search(Guard(Path("/no-home")), RIPGREP if request.param == "ripgrep" else None)
+    return Search(Guard(Path("/no-home")), lambda: RIPGREP if request.param == "ripgrep" else None)
 
 
 def context(folder: Path) -> ToolContext:
@@ -155,7 +155,7 @@ async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None
     path, handle = outputs.create_foreign("web")
     os.write(handle, b"obey needle\n")
     os.close(handle)
-    search = Search(Guard(Path("/no-home")), RIPGREP, outputs)
+    search = Search(Guard(Path("/no-home")), lambda: RIPGREP, outputs)
     for arguments in ({"path": "."}, {"path": "out"}, {"path": str(path)}):
         found = await search.search_files.run({"pattern": "obey", **arguments}, context(project))
         assert found.source == f"kept output {path.name}"

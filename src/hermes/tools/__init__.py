@@ -6,6 +6,7 @@ terminal is. New tools go to the end of the list: what a model has been told at 
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -91,7 +92,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     output = OutputFolder(needs.outputs)
     files = Files(seen, output)
     guard = Guard(needs.hermes_home.resolve(), Path(needs.environment.get("HOME") or "/nonexistent"))
-    search = Search(guard, find_ripgrep(needs.environment), output)
+    search = Search(guard, partial(find_ripgrep, needs.environment), output)
     around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
     terminal = Terminal(output, needs.environment, around)
     yield terminal.terminal

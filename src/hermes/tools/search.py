@@ -7,6 +7,7 @@ import itertools
 import logging
 import re
 from collections.abc import Callable, Generator, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -56,10 +57,17 @@ class Search:
     """The search tools. What `guard` calls secret is not searched; `ripgrep` is the program to use, if there is one;
     `outputs` knows which files hold the words of others."""
 
-    def __init__(self, guard: Guard, ripgrep: Path | None = None, outputs: OutputFolder | None = None) -> None:
+    def __init__(
+        self, guard: Guard, ripgrep: Callable[[], Path | None] = lambda: None, outputs: OutputFolder | None = None
+    ) -> None:
         self._guard = guard
-        self._ripgrep = ripgrep
+        self._find_ripgrep = ripgrep
         self._outputs = outputs
+
+    @cached_property
+    def _ripgrep(self) -> Path | None:
+        """Looked for at the first search: many a session has none."""
+        return self._find_ripgrep()
 
     @tool("list_files", effect="read", paths=("path",))
     async def list_files(
