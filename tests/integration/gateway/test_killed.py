@@ -1,0 +1,53 @@
+"""`hermes gateway run` killed at many moments: no message is lost, and no reply is there twice."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+from tests.integration.gateway.house import OWNER, until
+from tests.integration.gateway.test_process import Service
+
+from hermes.app import build
+from hermes.schema.events import TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.settings import Home, Settings
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.served import Served
+from hermes.testing.telegram_server import TelegramServer
+
+_MOMENTS = 20
+_STEP = 0.012  # seconds between two moments, counted from when the message can be seen
+
+
+def _respond(request: Recorded) -> Served:
+    return Served(text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}", chunk=4, delay=0.02)
+
+
+async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(respond=_respond) as model:
+        service = Service(tmp_path, telegram, model, while_busy="queue")
+        for moment in range(_MOMENTS):
+            async with service.running() as process:
+                await until(lambda: f":{process.pid}:" in service.status().get("owner", ""))
+                await service.until_platform(lambda one: one.get("state") == "connected")
+                telegram.say(f"message {moment}.")
+                await asyncio.sleep(moment * _STEP)
+                process.kill()
+                await process.wait()
+        async with service.running():
+            telegram.say("the last one.")
+            await telegram.sees("answer to the last one.")
+        with build(Settings(), Home(service.hermes.home)) as app:
+            binding = app.store.chats.find(f"telegram/{OWNER}")
+            assert binding is not None
+            rows = list(app.store.log.every_event(binding.session))
+    said = {row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)}
+    assert sorted(said.values()) == sorted([*(f"message {one}." for one in range(_MOMENTS)), "the last one."])
+    taken = [seq for row in rows if isinstance(row.event, TurnStarted) for seq in row.event.inputs]
+    assert sorted(taken) == sorted(said)
+    seen = telegram.texts()
+    for row in rows:
+        if isinstance(row.event, AssistantMessage):
+            assert seen.count(row.event.text) == 1, seen
+    crashed = sum(isinstance(row.event, TurnEnded) and row.event.reason == "crashed" for row in rows)
+    assert sum("restarted in the middle" in text for text in seen) == crashed, seen
