@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from msgspec import Struct
@@ -253,6 +254,11 @@ def outside(site: Site) -> list[Finding]:
     return findings(site)
 
 
+def gateway(site: Site) -> list[Finding]:
+    found = import_module("hermes.surfaces.gateway.check").findings(site.home, site.environ)
+    return [Finding("gateway", mark, text, to_do) for mark, text, to_do in found]
+
+
 CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     python_version,
     sqlite_version,
@@ -268,4 +274,5 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     model,
     codex_engine,
     outside,
+    gateway,
 )

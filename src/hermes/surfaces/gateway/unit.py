@@ -91,6 +91,11 @@ def install(home: Home, *, system: bool, show: bool) -> int:
     return 0
 
 
+def is_installed() -> bool:
+    """Whether there is a unit."""
+    return any((_folder(system=system) / NAME).exists() for system in (False, True))
+
+
 def uninstall(*, system: bool) -> int:
     """Has systemd end it, and removes the unit."""
     target = _folder(system=system) / NAME
