@@ -38,12 +38,13 @@ def fill(home: Home) -> Path:
     return home.skills / "greet"
 
 
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("where", ["in the user's home", "elsewhere", "among what is temporary"])
 async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
-    place: Path, sandbox: Sandbox, limits: Limits, inside: bool
+    place: Path, sandbox: Sandbox, limits: Limits, where: str, tmp_path: Path
 ) -> None:
     user_home = place / "user"
-    home = Home(user_home / ".hermes" if inside else place / "elsewhere")
+    above = {"in the user's home": user_home, "elsewhere": place, "among what is temporary": tmp_path}[where]
+    home = Home(above / ".hermes")
     skill, work = fill(home), place / "work"
     work.mkdir()
     (place / "temporary").mkdir()

@@ -94,10 +94,10 @@ class Bubblewrap:
             *self._memory("/run", "0755"),
             *_each("--ro-bind-try", _KEPT_OF_RUN),
             *_covered(path for path in outside if path not in opened),
-            *(word for path in opened for word in ("--perms", "0111", "--tmpfs", str(path))),
         ]
         behind = [
             *(*self._memory("/var/tmp", "1777"), "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
+            *(word for path in opened for word in ("--perms", "0111", "--tmpfs", str(path))),
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
             *(word for path in opened for word in ("--remount-ro", str(path))),  # once what may be seen has its place
