@@ -84,3 +84,22 @@ async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) 
 
 async def _replayed(hermes: InstalledHermes, *arguments: str) -> list[dict[str, Any]]:
     return (await hermes.run("events", "replay", "--json", *arguments)).events
+
+
+async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(tmp_path: Path) -> None:
+    async with ModelServer("hello") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        stopped = await hermes.start("cron", "daemon")
+        assert stopped.stdout is not None
+        await asyncio.wait_for(stopped.stdout.readline(), 30)
+        stopped.send_signal(signal.SIGSTOP)
+        try:
+            stats = await hermes.run("events", "stats")
+            assert (stats.code, stats.out) == (0, "")
+            assert f"Process {stopped.pid} does not answer" in stats.err
+            tail = await _lookout(hermes, "agent.turn.ended", "--count", "1", "--json")
+            await hermes.run("-z", "hi")
+            assert [json.loads(line)["type"] for line in await _lines(tail)] == ["agent.turn.ended"]
+        finally:
+            stopped.kill()
+            await stopped.communicate()

@@ -61,8 +61,9 @@ async def _daemon(app: App) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     app.bus.subscribe("schedule.started", lambda event: _line(event, "runs"))
     app.bus.subscribe("schedule.ended", lambda event: _line(event, str(event["state"])))
+    loop = _loop(app)
     print("Jobs run when they are due. Ctrl-C ends it.", flush=True)
-    await _loop(app).run(stop)
+    await loop.run(stop)
     print("Ended. Jobs rest until something runs them again.")
     return 0
 

@@ -3,6 +3,7 @@
 import argparse
 import re
 import socket
+import sys
 import time
 from typing import Any
 
@@ -26,6 +27,7 @@ examples:
 """
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _PAGE = 1000  # rows read at once
+_PATIENCE = 3.0  # seconds for a process to answer
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,15 +96,18 @@ def _moment(text: str, now: float) -> float:
 
 
 def _stats(args: argparse.Namespace) -> int:
-    found = [_ask(path) for path in windows(find_home().root / "run")]
-    processes = [one for one in found if one is not None]
+    found = {path: _ask(path) for path in windows(find_home().root / "run")}
+    processes = [one for one in found.values() if one is not None]
+    silent = [path for path, one in found.items() if one is None and path.exists()]
+    for path in silent:
+        print(f"Process {path.stem.rpartition('-')[2]} does not answer; it may be stopped.", file=sys.stderr)
     for one in processes:
         heard = one["bus"].get("subscriptions", [])
         one["bus"]["subscriptions"] = [sub for sub in heard if args.pattern == "**" or _hears(sub, args.pattern)]
     if args.json:
         print(msgspec.json.format(msgspec.json.encode({"processes": processes}), indent=2).decode())
         return 0
-    if not processes:
+    if not found:
         print("Nothing of this home runs.")
     for number, one in enumerate(processes):
         print("\n" * bool(number), end="")
@@ -112,7 +117,7 @@ def _stats(args: argparse.Namespace) -> int:
 
 def _ask(path: Any) -> dict[str, Any] | None:
     try:
-        with look_into(path, Look("stats")) as peer:
+        with look_into(path, Look("stats"), _PATIENCE) as peer:
             return msgspec.json.decode(_all(peer), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None  # it has just ended

@@ -1,6 +1,7 @@
 """`hermes events tail`: looks through the windows of all processes at once, also of those that begin meanwhile."""
 
 import argparse
+import contextlib
 import selectors
 import socket
 import sys
@@ -76,14 +77,14 @@ class _Tail:
         self._selector.register(server, selectors.EVENT_READ)
 
     def run(self) -> int:
-        self._open()
+        self._open(patient=False)
         if not self._panes:
             print("Nothing of this home runs yet; waiting. Ctrl-C ends it.", file=sys.stderr)
         while True:
             for key, _ in self._selector.select():
                 if key.data is None:
                     with self._server.accept()[0]:  # a process that begins: it goes on once we let go
-                        self._open()
+                        self._open(patient=True)
                 elif self._show(key.data):
                     return 0
 
@@ -103,7 +104,8 @@ class _Tail:
                 return True
         return False
 
-    def _open(self) -> None:
+    def _open(self, *, patient: bool) -> None:
+        """Opens windows that are not open yet; one that is patient waits for each until everything is told."""
         for path in windows(self._folder):
             if path in self._panes:
                 continue
@@ -111,16 +113,8 @@ class _Tail:
                 peer = look_into(path, self._look, _PATIENCE)
             except OSError:
                 continue  # it ends at this moment
-            if _greets(peer):
-                pane = self._panes[path] = _Pane(path, peer)
-                self._selector.register(peer, selectors.EVENT_READ, pane)
-
-
-def _greets(peer: socket.socket) -> bool:
-    """Waits for the first word, which is read later: from then on everything is told. Who is stopped says none."""
-    try:
-        peer.recv(1, socket.MSG_PEEK)
-    except OSError:
-        peer.close()
-        return False
-    return True
+            if patient:
+                with contextlib.suppress(OSError):  # one that is busy says hello later, and is seen from then on
+                    peer.recv(1, socket.MSG_PEEK)
+            pane = self._panes[path] = _Pane(path, peer)
+            self._selector.register(peer, selectors.EVENT_READ, pane)
