@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.hooks")
 
-_REMEMBERED = 10_000  # sessions
+_REMEMBERED = 4_096  # sessions
 _PREFIX = "gateway."
 
 

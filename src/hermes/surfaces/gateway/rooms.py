@@ -10,6 +10,7 @@ from hermes.errors import SessionNotFound, UsageError
 from hermes.learning.learning import folder_of
 from hermes.schema.events import SessionCreated
 from hermes.store.chats import Binding
+from hermes.store.row import Row
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.office import Office
 from hermes.surfaces.gateway.port import Inbound
@@ -40,9 +41,7 @@ class Rooms:
         """A new session for a chat."""
         before = self._app.store.chats.find(key)
         person = self._memory(inbound, role)
-        folder = await asyncio.to_thread(self._folder, person)
-        created = SessionCreated(surface=inbound.chat.platform, cwd=str(folder), person=person)
-        row = await asyncio.to_thread(self._app.begin, created)
+        row = await asyncio.to_thread(self._create, inbound.chat.platform, person)
         model = before.model if before else ""
         binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, busy=True, model=model))
         if before is not None:
@@ -64,6 +63,9 @@ class Rooms:
         await asyncio.wrap_future(chats.bind(binding))
         self._office.bound(binding, before.session if before else "")
         return binding
+
+    def _create(self, platform: str, person: str) -> Row:
+        return self._app.begin(SessionCreated(surface=platform, cwd=str(self._folder(person)), person=person))
 
     def _folder(self, person: str) -> Path:
         """Where the session works: everybody but an owner has a folder to themselves."""
