@@ -38,7 +38,7 @@ class House:
         return binding.session
 
 
-def settings_for(telegram: TelegramServer, folder: Path, **more: object) -> Settings:
+def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> Settings:
     gateway = GatewaySettings(
         platforms=("telegram",),
         owners=(f"telegram:{OWNER}",),
@@ -51,7 +51,7 @@ def settings_for(telegram: TelegramServer, folder: Path, **more: object) -> Sett
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: ModelServer, telegram: TelegramServer, **more: object) -> AsyncIterator[House]:
+async def opened(folder: Path, model: ModelServer, telegram: TelegramServer, /, **more: object) -> AsyncIterator[House]:
     """A gateway that runs in this process, over a home in `folder`."""
     secrets = Secrets({"TELEGRAM_BOT_TOKEN": TOKEN, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
     with build(settings_for(telegram, folder, **more), Home(folder / "home"), bus=Bus()) as app:

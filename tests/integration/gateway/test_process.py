@@ -190,6 +190,25 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path
         assert TOKEN.partition(":")[2] not in log
 
 
+async def test_whoever_started_it_sees_how_platforms_are(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer() as model:
+        service = Service(tmp_path, telegram, model, platforms=["telegram", "telepathy"])
+        service.token("1:wrong-token-of-a-test")
+        async with service.running() as process:
+            assert process.stdout is not None
+            async with asyncio.timeout(_PATIENCE):
+                lines = [(await process.stdout.readline()).decode() for _ in range(3)]
+            assert lines[0].startswith("The gateway runs.")
+            assert sorted(line.partition(":")[0] for line in lines[1:]) == [
+                "telegram is not connected",
+                "telepathy is not connected",
+            ]
+            service.token(TOKEN)
+            process.send_signal(signal.SIGHUP)
+            async with asyncio.timeout(_PATIENCE):
+                assert b"telegram is connected as @loopback_bot." in await process.stdout.readline()
+
+
 async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_about_a_dead_one(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer() as model:
         service = Service(tmp_path, telegram, model)

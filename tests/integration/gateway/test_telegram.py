@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import httpx2
+import msgspec
 from tests.integration.gateway.house import opened, until
 
 from hermes.schema.messages import UserMessage
+from hermes.settings.sections import Telegram as TelegramSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served
 from hermes.testing.telegram_server import Failure, TelegramServer
@@ -148,3 +151,27 @@ async def test_a_topic_of_a_forum_is_one_conversation_and_answered_there(tmp_pat
         telegram.say("@loopback_bot hi", chat=-7, is_topic_message=True, message_thread_id=33)
         assert (await telegram.sees("in the topic", chat=-7)).thread == 33
         assert house.app.store.chats.find("telegram/-7/33") is not None
+
+
+async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_once(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("by webhook") as model:
+        settings = TelegramSettings(
+            api_url=telegram.url, webhook_url="https://example.test/telegram", per_second=1000.0
+        )
+        async with opened(tmp_path, model, telegram, telegram=settings) as house:
+            await until(lambda: house.gateway.status.url and house.gateway.status.parts[0].state == "connected")
+            told = next(fields for method, fields in telegram.calls if method == "setWebhook")
+            assert told["url"] == "https://example.test/telegram"
+            telegram.say("hi")
+            update = msgspec.json.encode(telegram.unacknowledged[0])
+            url = f"{house.gateway.status.url}/telegram"
+            async with httpx2.AsyncClient(trust_env=False) as client:
+                answers = [
+                    await client.post(url, content=update, headers={"x-telegram-bot-api-secret-token": secret})
+                    for secret in ("", "guessed", told["secret_token"], told["secret_token"])
+                ]
+            assert [one.status_code for one in answers] == [403, 403, 200, 200]
+            await telegram.sees("by webhook")
+            assert house.gateway.posts["telegram"].counters.repeated == 1
+        assert len(model.posts) == 1
+        assert not any(method == "getUpdates" for method, _ in telegram.calls)

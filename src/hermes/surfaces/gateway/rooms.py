@@ -30,7 +30,8 @@ class Rooms:
         if found is None:
             return await self.begin(key, inbound, role)
         try:
-            person = await asyncio.to_thread(self._app.person, found.session)
+            self._app.store.sessions.find(found.session)
+            person = self._app.person(found.session)
         except SessionNotFound:  # somebody has deleted it
             return await self.begin(key, inbound, role)
         if not person and self._memory(inbound, role):  # the owner's own, and whoever writes is not the owner any more

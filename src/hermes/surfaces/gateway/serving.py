@@ -11,8 +11,11 @@ from hermes.settings import Secrets
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.registry import wanted
+from hermes.surfaces.terminal.text import one_line
 
 log = logging.getLogger("hermes.gateway")
+
+_LOOK = 0.25  # seconds between looks at how platforms are
 
 _SWITCH = (
     0.0005  # seconds that the thread which writes to disk waits for its turn, at every step, while the loop is busy
@@ -39,10 +42,8 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway = Gateway(app, secrets)
     gateway.set_reload(reload)
     await gateway.start()
-    print(
-        f"The gateway serves {', '.join(wanted(app.settings, secrets, app.home))}. Ctrl-C drains and ends it.",
-        flush=True,
-    )
+    print("The gateway runs. Ctrl-C drains and ends it.", flush=True)
+    telling = loop.create_task(_tell(gateway))
     while not stop.is_set():
         waits = [loop.create_task(one.wait()) for one in (stop, reload)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -51,7 +52,22 @@ async def _serve(app: App, secrets: Secrets) -> None:
         if reload.is_set() and not stop.is_set():
             reload.clear()
             await _reload(gateway, app)
+    telling.cancel()
     await gateway.stop()
+
+
+async def _tell(gateway: Gateway) -> None:
+    """Prints how each platform is, whenever that changes, for whoever watches."""
+    told: dict[str, str] = {}
+    while True:
+        for part in gateway.status.parts:
+            line = f"{part.name} is connected as {part.identity}."
+            if part.state != "connected":
+                line = f"{part.name} is not connected: {part.error}"
+            if part.state in {"connected", "retrying", "failed"} and told.get(part.name) != line:
+                told[part.name] = line
+                print(one_line(line), flush=True)
+        await asyncio.sleep(_LOOK)
 
 
 async def _reload(gateway: Gateway, app: App) -> None:
