@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.integration.gateway.house import opened, until
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, StoreFull, UsageError
 from hermes.store.people import Known
 from hermes.surfaces.gateway.access import Access
 from hermes.testing.model_server import ModelServer
@@ -153,3 +153,22 @@ async def test_a_user_reads_the_owners_files_only_if_the_owner_allows_it(tmp_pat
             telegram.press(await telegram.sees("diary.txt is outside the folder", chat=1), "Deny")
             await telegram.sees("so be it", chat=2)
         assert b"what the owner thinks" not in model.posts[2].body
+
+
+async def test_a_message_that_can_not_be_noted_as_dealt_with_does_not_end_its_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with TelegramServer() as telegram, ModelServer("still here") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            chats = house.app.store.chats
+
+            def full(platform: str, name: str) -> None:
+                monkeypatch.undo()
+                raise StoreFull(f"the disk is full: {platform} {name}")
+
+            monkeypatch.setattr(chats, "handled", full)
+            telegram.say("/usage")
+            await telegram.sees("This session:")
+            telegram.say("hello?")
+            await telegram.sees("still here")
+        assert len(model.posts) == 1
