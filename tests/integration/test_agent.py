@@ -288,3 +288,17 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
         assert mine.of_others("x", "2026-01-02") == (0, 0.0)
         clock.advance(4_000)
         assert mine.of_others("t", "2026-01-01") == (0, 0.0)
+
+
+async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
+    settings = Settings(model=Model(openai_runtime="codex_app_server"))
+    async with ModelServer("From Hermes.") as server:
+        with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
+            agent = Agent(app, secrets(server))
+            guests = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path), person="telegram:7")).session
+            mine = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path))).session
+            assert (agent.engine_of(guests), agent.engine_of(mine)) == ("native", "codex")
+            await agent.service.submit(guests, "hello")
+            await agent.service.idle(guests)
+            assert app.store.log.messages(guests)[-1].text == "From Hermes."
+            await agent.close()

@@ -232,8 +232,12 @@ class Agent:
         lending = Lending(tools, policy, approvals, self._keeper)
         return self._codex.runtime(session, approvals, judge=judge, keeper=self._keeper, lending=lending)
 
+    def engine_of(self, session: str) -> Literal["native", "codex"]:
+        """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
+        return "native" if self._app.person(session) else self.engine
+
     def _runtime(self, session: str, approvals: Approvals) -> Runtime:
-        if self.engine == "codex":
+        if self.engine_of(session) == "codex":
             return self._codex_runtime(session, approvals)
         settings = self._app.settings
         calls = CallRunner(self.tools(session), self._policy_of(session), approvals, self._keeper)
