@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import sys
 
 from hermes.app import App
 from hermes.errors import HermesError, UsageError, in_sentences
@@ -17,10 +16,6 @@ log = logging.getLogger("hermes.gateway")
 
 _LOOK = 0.25  # seconds between looks at how platforms are
 
-_SWITCH = (
-    0.0005  # seconds that the thread which writes to disk waits for its turn, at every step, while the loop is busy
-)
-
 
 def serve(app: App, secrets: Secrets) -> None:
     """Serves until SIGINT or SIGTERM; a second one ends it at once."""
@@ -29,7 +24,6 @@ def serve(app: App, secrets: Secrets) -> None:
             "No platform is configured.",
             hint="Store a token first, such as: hermes config set TELEGRAM_BOT_TOKEN. Then see: hermes gateway --help",
         )
-    sys.setswitchinterval(_SWITCH)
     asyncio.run(_serve(app, secrets))
 
 
