@@ -6,7 +6,7 @@ Messages of one chat are dealt with one after the other, those of different chat
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -44,7 +44,7 @@ class Reception:
         self._office = office
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self.commands = Commands(app, staff, office, rooms)
         self.voice: Voice | None = None
 
@@ -62,6 +62,14 @@ class Reception:
             return "refused"
         if not inbound.addressed and self._settings.groups == "addressed":
             return "refused"
+        # To its end, also while the platform is disconnected: what is on disk and in no lane is not dealt with.
+        taking = asyncio.get_running_loop().create_task(self._take_in(inbound))
+        self._tasks.add(taking)
+        taking.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(taking)
+
+    async def _take_in(self, inbound: Inbound) -> Receipt:
+        counters = self._office.posts[inbound.chat.platform].counters
         data = msgspec.json.encode(inbound).decode("utf-8", "replace")
         key = key_of(inbound.chat, inbound.person, self._settings.sessions)
         ledger = self._app.store.chats
