@@ -334,7 +334,8 @@ class Discord(Section, frozen=True):
 
     api_url: Annotated[str, Meta(description="Where the API is, with its version.")] = "https://discord.com/api/v10"
     channels: Annotated[
-        tuple[str, ...], Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not.")
+        tuple[str, ...],
+        Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not."),
     ] = ()
 
 
@@ -343,7 +344,8 @@ class Slack(Section, frozen=True):
 
     api_url: Annotated[str, Meta(description="Where the Web API is.")] = "https://slack.com/api/"
     channels: Annotated[
-        tuple[str, ...], Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not.")
+        tuple[str, ...],
+        Meta(description="Ids of channels in which every message is meant for Hermes, mentioned or not."),
     ] = ()
 
 
