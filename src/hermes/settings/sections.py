@@ -404,9 +404,7 @@ class Gateway(Section, frozen=True):
     ] = "owner"
     sessions: Annotated[
         dict[str, Literal["chat", "thread", "person"]],
-        Meta(
-            description="What has a session of its own, by platform and kind: `telegram.group: chat`, `*.group: person`."
-        ),
+        Meta(description="What has its own session, by platform and kind: `telegram.group: chat`, `*.group: person`."),
     ] = {}
     groups: Annotated[
         Literal["addressed", "all"], Meta(description="In groups, react when addressed, or to every message.")
