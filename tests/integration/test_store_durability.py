@@ -207,6 +207,25 @@ def test_where_many_write_the_thread_commits_what_waits_together(tmp_path: Path)
         assert commits == ["one", "one"]  # of the one that was held, and of all that waited
 
 
+def test_where_many_write_the_log_is_moved_into_the_file_beside_them(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        store.share()
+        before = path.stat().st_size
+        for _ in range(60):
+            store.log.append("s", UserMessage(text="x" * 100_000))  # more pages than a commit moves by itself
+        deadline = time.monotonic() + WAIT
+        while path.stat().st_size < before + 3_000_000:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert "hermes-checkpoints" in {thread.name for thread in threading.enumerate()}
+    assert "hermes-checkpoints" not in {thread.name for thread in threading.enumerate()}
+    with open_store(path) as store:
+        assert len(store.log.messages("s")) == 60
+        assert not store.check().problems
+
+
 def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:

@@ -19,6 +19,7 @@ from typing import TypeVar
 import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
+from hermes.store.checkpoints import Checkpoints
 from hermes.store.connection import connect, in_our_words, log, only_the_index, patience, suspect, translated
 
 T = TypeVar("T")
@@ -57,7 +58,8 @@ class Database:
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
         self._unhurried = 0  # writes that go to the thread because the disk was slow
-        self.shared = False  # many write at once: all that is submitted goes to the thread, which commits it together
+        self._shared: Checkpoints | None = None  # many write at once: the thread commits together what they submit
+        self._busy_timeout = busy_timeout
         self._patience = patience(path, busy_timeout)
         with in_our_words(path):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
@@ -66,13 +68,20 @@ class Database:
         self._thread = threading.Thread(target=self._run, name="hermes-store", daemon=True)
         self._thread.start()
 
+    def share(self) -> None:
+        """From now on what is submitted is committed together by the thread, and moved into the file by another."""
+        if self._shared is None:
+            self._shared = Checkpoints(self.path, self._busy_timeout)
+            with self._writing:
+                self._shared.watch(self._writer)
+
     def submit(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
         """Runs `job` in a write transaction soon. The future resolves once the result is on disk.
 
         At once, when nobody else writes and the disk has been quick; by the thread otherwise, so that an event loop
         never waits for another process or a slow disk.
         """
-        if self.shared:
+        if self._shared is not None:
             pass
         elif self._unhurried:
             self._unhurried -= 1
@@ -126,6 +135,8 @@ class Database:
             self._closed = True
         self._bell.put(False)
         self._thread.join()
+        if self._shared is not None:
+            self._shared.close()
         with self._writing, self._reading, in_our_words(self.path):
             self._reader.close()
             self._writer.close()

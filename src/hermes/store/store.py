@@ -76,7 +76,7 @@ class Store:
 
     def share(self) -> None:
         """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
-        self._db.shared = True
+        self._db.share()
 
     def check(self) -> Report:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
