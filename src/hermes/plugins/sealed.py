@@ -65,7 +65,7 @@ def load(folder: Path, entry: str, mark: str, name: str, prepare: Callable[[Modu
     if hash_of(folder, keep=sources) != mark:
         raise HermesError(f"{folder} changed while it was being loaded.", hint="Look at it, and agree to it again.")
     finder = _Sealed(name, folder, entry, sources)
-    for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+    for known in [one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")]:
         del sys.modules[known]
     sys.meta_path[:] = [finder, *(one for one in sys.meta_path if getattr(one, "_name", "") != name)]
     spec = finder.find_spec(name)

@@ -58,8 +58,14 @@ def change(board: Board, name: str) -> tuple[Served, str]:
     return Served(text="I write it.", calls=(ServedCall("write_file", json.dumps(arguments)),)), WIDE
 
 
+_AT_REST = """() => Promise.all(document.getAnimations()
+  .filter((one) => one.effect.getComputedTiming().endTime !== Infinity)
+  .map((one) => one.finished.catch(() => null)))"""
+
+
 async def found_by_axe(page: Page) -> list[str]:
-    """Serious problems of the page as it is."""
+    """Serious problems of the page as it is, once what moves for a moment has come to rest."""
+    await page.evaluate(_AT_REST)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE.read_text())
     found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")

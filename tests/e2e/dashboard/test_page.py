@@ -29,6 +29,8 @@ async def test_an_inline_script_is_stopped_by_the_policy(page: Page, complaints:
 
 
 async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
+    await expect(page.get_by_role("combobox", name="Message")).to_be_focused()
+    await page.evaluate("document.activeElement.blur()")
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Go to Sessions")
     await page.keyboard.press("Escape")

@@ -104,7 +104,6 @@ async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_double
             await telegram.sees("answer to waiting one")
             await telegram.sees("answer to sent while it was down")
             await telegram.until(lambda _: "restarted in the middle" in draft.text)
-            telegram.say("/retry")
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), _PATIENCE) == 0
         seen = telegram.texts()
