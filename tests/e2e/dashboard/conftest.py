@@ -6,7 +6,8 @@ Tests and fixtures here share one event loop, because a browser belongs to the l
 import asyncio
 import re
 import shutil
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hermes.tools.browser.executable import browser_environment, find_executable
 
 PATIENCE = 30.0
 MODEL = "gpt-5"
+_FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,6 +33,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
 
 
 class Board:
@@ -167,6 +177,12 @@ async def visiting(browser: Browser, link: str, complaints: Complaints, **option
     assert complaints.all == []
 
 
+async def describe(page: Page, node: pytest.Item) -> None:
+    """Says, with the test's failure, what was on the page."""
+    if node.stash.get(_FAILED, False):
+        sys.stderr.write(f"The page was at {page.url} and showed:\n{await page.inner_text('body')}\n")
+
+
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Board]:
     """One dashboard for all tests of a module, each with sessions of its own."""
@@ -188,15 +204,21 @@ async def again(browser: Browser, board: Board, complaints: Complaints, **option
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser: Browser, shared: Board, complaints: Complaints) -> AsyncIterator[Page]:
+async def visit(
+    browser: Browser, shared: Board, complaints: Complaints, request: pytest.FixtureRequest
+) -> AsyncIterator[Page]:
     """A page on the shared dashboard; the model must have been asked for all its answers."""
     shared.forget()
     async with again(browser, shared, complaints) as one:
         yield one
+        await describe(one, request.node)
     assert shared.left == 0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(browser: Browser, dashboard: Board, complaints: Complaints) -> AsyncIterator[Page]:
+async def page(
+    browser: Browser, dashboard: Board, complaints: Complaints, request: pytest.FixtureRequest
+) -> AsyncIterator[Page]:
     async with visiting(browser, dashboard.link, complaints, viewport={"width": 1280, "height": 800}) as one:
         yield one
+        await describe(one, request.node)

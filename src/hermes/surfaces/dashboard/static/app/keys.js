@@ -1,5 +1,5 @@
 // Keys and commands that hold while a component is shown. The key help and the palette list exactly these.
-import { Store, useEffect, useRef } from "./ui.js";
+import { Store, useLayoutEffect, useRef } from "./ui.js";
 
 const SECOND_KEY = 1500; // milliseconds
 
@@ -14,7 +14,8 @@ export function useKeys(list) {
   const current = useRef(list);
   current.current = list;
   const shape = list.map((one) => `${one.keys}|${one.label}`).join("\n");
-  useEffect(() => {
+  // Before the browser paints: a key that is shown works.
+  useLayoutEffect(() => {
     const mine = current.current.map((one, index) => ({ ...one, run: (event) => current.current[index]?.run(event) }));
     bindings.set([...mine, ...bindings.value]);
     return () => bindings.set(bindings.value.filter((one) => !mine.includes(one)));
