@@ -74,6 +74,11 @@ class Server:
     async def status(self) -> dict[str, Any]:
         return (await self.client.get("/api/status")).json()
 
+    async def end_terminals(self) -> None:
+        """Ends those that are open; they would live on without a viewer, and there is a limit."""
+        for terminal in (await self.client.get("/api/terminals")).json()["terminals"]:
+            (await self.client.delete(f"/api/terminals/{terminal['id']}")).raise_for_status()
+
     def memory(self) -> float:
         """Resident megabytes."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
@@ -256,6 +261,7 @@ async def throughput(server: Server, slices: int) -> list[tuple[str, float, floa
         for one, other in await asyncio.to_thread(_race, server, slices):
             bare.append(one)
             dashed.append(other)
+        await server.end_terminals()
     ratios = [other / one for one, other in zip(bare, dashed, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     print(f"    kernel alone {statistics.median(bare):.0f} MB/s, through the dashboard {statistics.median(dashed):.0f} "
@@ -311,8 +317,7 @@ async def echoes(server: Server, rounds: int) -> list[tuple[str, float, float, s
                 await one.send(b"x")
                 await one.recv()
                 late.append(time.perf_counter() - start)
-    for terminal in (await server.client.get("/api/terminals")).json()["terminals"]:
-        await server.client.delete(f"/api/terminals/{terminal['id']}")
+    await server.end_terminals()
     return [("64 terminals, echo p99", _p99(late) * 1000, 50, "ms")]
 
 
@@ -337,6 +342,7 @@ async def stopped(server: Server) -> list[tuple[str, float, float, str]]:
             await server.client.get("/api/auth")
             late.append(time.perf_counter() - start)
         await pouring
+    await server.end_terminals()
     return [("1 MiB into a child that does not read, slowest request", max(late) * 1000, 250, "ms")]
 
 
