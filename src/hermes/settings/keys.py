@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from hermes.errors import SettingsError
 from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT, has_credentials, is_secret_value
-from hermes.settings.sections import AMOUNT, Settings
+from hermes.settings.section import AMOUNT
+from hermes.settings.sections import Settings
 from hermes.settings.yamltext import TOO_DEEP, TooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.

@@ -10,8 +10,8 @@ import msgspec
 from hermes.app import App, build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Gateway as GatewaySettings
-from hermes.settings.sections import Telegram as TelegramSettings
+from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
 from hermes.testing.telegram_server import TOKEN, TelegramServer

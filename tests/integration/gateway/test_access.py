@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import HermesError, UsageError
-from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store import Store, open_store
 from hermes.store.people import Known
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access

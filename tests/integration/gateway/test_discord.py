@@ -12,7 +12,7 @@ from tests.integration.gateway.house import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.schema.messages import UserMessage
-from hermes.settings.sections import Discord, Gateway
+from hermes.settings.gateway import Discord, Gateway
 from hermes.testing.chat_server import Failure
 from hermes.testing.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from hermes.testing.model_server import ModelServer, Recorded

@@ -16,7 +16,7 @@ from hermes.errors import StoreError
 from hermes.events.bus import Bus
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Gateway, Slack
+from hermes.settings.gateway import Gateway, Slack
 from hermes.surfaces.gateway.adapters.slack import Slack as SlackAdapter
 from hermes.surfaces.gateway.known import Known
 from hermes.surfaces.gateway.port import Inbound, Inlet, Receipt

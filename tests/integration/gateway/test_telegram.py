@@ -7,7 +7,7 @@ import msgspec
 from tests.integration.gateway.house import opened, until
 
 from hermes.schema.messages import UserMessage
-from hermes.settings.sections import Telegram as TelegramSettings
+from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served
 from hermes.testing.telegram_server import Failure, TelegramServer

@@ -13,8 +13,8 @@ from tests.integration.gateway.house import KEY, PATIENCE, until
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Gateway as GatewaySettings
-from hermes.settings.sections import GatewayWebhook
+from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewayWebhook
 from hermes.surfaces.gateway.adapters.webhook import sign
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer, Recorded

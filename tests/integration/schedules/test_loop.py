@@ -20,7 +20,7 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import Instant, Job
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Schedules as Section
+from hermes.settings.gateway import Schedules as Section
 from hermes.store.leases import TTL
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import Schedules as Table

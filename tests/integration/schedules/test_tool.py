@@ -13,7 +13,7 @@ from hermes.app.schedules import Draft, JobBook
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Schedules
+from hermes.settings.gateway import Schedules
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served, ServedCall
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, UsageError
-from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store.people import Known, People, Request
 from hermes.surfaces.gateway.port import Person
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from hermes.schema.events import ToolStarted
+from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.settings.secrets import mask
-from hermes.settings.sections import Gateway as GatewaySettings
 from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound
 from hermes.surfaces.gateway.post import Post
 from hermes.surfaces.terminal.toolline import label_of

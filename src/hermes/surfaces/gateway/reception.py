@@ -15,7 +15,7 @@ from hermes.app.staff import Staff
 from hermes.errors import HermesError, SessionNotFound, in_sentences
 from hermes.schema.events import QuestionAsked
 from hermes.schema.messages import Image, UserMessage
-from hermes.settings.sections import Gateway as GatewaySettings
+from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.commands import Asking, Commands

@@ -13,7 +13,7 @@ import discord
 import httpx2
 from discord.http import Route
 
-from hermes.settings.sections import Discord as DiscordSettings
+from hermes.settings.gateway import Discord as DiscordSettings
 from hermes.surfaces.gateway.adapters.discord_line import Line
 from hermes.surfaces.gateway.adapters.discord_text import discord_text
 from hermes.surfaces.gateway.download import download

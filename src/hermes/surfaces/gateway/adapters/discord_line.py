@@ -15,7 +15,7 @@ from discord.gateway import DiscordWebSocket
 from yarl import URL
 
 from hermes.errors import HermesError
-from hermes.settings.sections import Discord as DiscordSettings
+from hermes.settings.gateway import Discord as DiscordSettings
 from hermes.surfaces.gateway.commands import COMMANDS
 from hermes.surfaces.gateway.known import Known
 from hermes.surfaces.gateway.port import Attachment, Chat, FileKind, Inbound, Inlet, Person, TooFast, override

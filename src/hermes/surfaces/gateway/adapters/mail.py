@@ -16,7 +16,7 @@ from email.utils import formatdate
 from typing import Any
 
 from hermes.errors import SettingsError
-from hermes.settings.sections import Email as EmailSettings
+from hermes.settings.gateway import Email as EmailSettings
 from hermes.surfaces.gateway.adapters.mail_text import inbound_of, is_automatic, sender_of, vouching_server
 from hermes.surfaces.gateway.port import (
     Adapter,

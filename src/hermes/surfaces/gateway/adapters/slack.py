@@ -10,7 +10,7 @@ import httpx2
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from hermes.settings.sections import Slack as SlackSettings
+from hermes.settings.gateway import Slack as SlackSettings
 from hermes.surfaces.gateway.adapters.slack_line import Line
 from hermes.surfaces.gateway.adapters.slack_text import mrkdwn, size
 from hermes.surfaces.gateway.download import download

@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from hermes.errors import HermesError
-from hermes.settings.sections import Slack as SlackSettings
+from hermes.settings.gateway import Slack as SlackSettings
 from hermes.surfaces.gateway.adapters.slack_text import plain
 from hermes.surfaces.gateway.commands import COMMANDS
 from hermes.surfaces.gateway.known import Known

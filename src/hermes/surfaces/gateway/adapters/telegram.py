@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.settings.load import environment
-from hermes.settings.sections import Telegram as TelegramSettings
 from hermes.surfaces.gateway.adapters.telegram_api import BotApi
 from hermes.surfaces.gateway.adapters.telegram_html import telegram_html
 from hermes.surfaces.gateway.commands import COMMANDS

@@ -21,7 +21,7 @@ import httpx2
 import msgspec
 from msgspec import Meta
 
-from hermes.settings.sections import GatewayWebhook
+from hermes.settings.gateway import GatewayWebhook
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
 from hermes.surfaces.gateway.port import (
     Adapter,
