@@ -104,7 +104,7 @@ def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
 def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
     """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen.
 
-    The Python in it is put into `keep` by its names, as it was read.
+    What was read is put into `keep`, by the names of the files.
     """
     whole = hashlib.sha256()
     files = size = 0
@@ -117,7 +117,7 @@ def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
             raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
         name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
         whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)
-        if keep is not None and path.suffix == ".py":
+        if keep is not None:
             keep[path.relative_to(folder).as_posix()] = content
     return whole.hexdigest()
 

@@ -168,7 +168,8 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
         if not printing:
             vars(module)["print"] = partial(_say, hook.name)
 
-    handler = getattr(sealed.load(hook.folder, HANDLER, hook.hash, name, prepare), "handle", None)
+    module = sealed.load(hook.folder, HANDLER, sealed.read(hook.folder, hook.hash), name, prepare)
+    handler = getattr(module, "handle", None)
     if not callable(handler):
         raise HermesError(f"{hook.folder / HANDLER} has no function `handle(event_type, context)`.")
     return handler

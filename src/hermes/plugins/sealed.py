@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -15,7 +15,7 @@ from hermes.plugins.catalogue import hash_of
 
 
 class _Sealed(MetaPathFinder, InspectLoader):
-    """Finds and makes the modules of one folder, as parts of a package that is called `name`."""
+    """Finds and makes the modules beside the file `entry`, as parts of a package that is called `name`."""
 
     def __init__(self, name: str, folder: Path, entry: str, sources: Mapping[str, bytes]) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class _Sealed(MetaPathFinder, InspectLoader):
         del path, target
         file = self._file(fullname)
         if not file:
-            return None
+            return ModuleSpec(fullname, None, is_package=True) if self._is_folder(fullname) else None
         spec = spec_from_loader(fullname, self, origin=str(self._folder / file), is_package=self.is_package(fullname))
         if spec is not None:
             spec.has_location = True
@@ -50,29 +50,63 @@ class _Sealed(MetaPathFinder, InspectLoader):
         """The file of a module; empty if it is none of ours."""
         if fullname == self._name:
             return self._entry
-        if not fullname.startswith(f"{self._name}."):
+        if not self._is_ours(fullname):
             return ""
-        stem = fullname.removeprefix(f"{self._name}.").replace(".", "/")
+        stem = self._stem(fullname)
         return next((file for file in (f"{stem}.py", f"{stem}/__init__.py") if file in self._sources), "")
 
+    def _is_folder(self, fullname: str) -> bool:
+        """Whether a module is a folder without a file of its own."""
+        return self._is_ours(fullname) and any(file.startswith(f"{self._stem(fullname)}/") for file in self._sources)
 
-def load(folder: Path, entry: str, mark: str, name: str, prepare: Callable[[ModuleType], None]) -> ModuleType:
-    """The module in the file `entry`, if the folder is still what `mark` says. Raises whatever its code raises.
+    def _is_ours(self, fullname: str) -> bool:
+        return fullname.startswith(f"{self._name}.")
+
+    def _stem(self, fullname: str) -> str:
+        parts = fullname.removeprefix(f"{self._name}.").split(".")
+        return PurePosixPath(self._entry).parent.joinpath(*parts).as_posix()
+
+
+def read(folder: Path, mark: str) -> dict[str, bytes]:
+    """Every file of a folder by its name, if the folder is still what `mark` says."""
+    files: dict[str, bytes] = {}
+    if hash_of(folder, keep=files) != mark:
+        raise HermesError(f"{folder} changed while it was being loaded.", hint="Look at it, and agree to it again.")
+    return files
+
+
+def load(
+    folder: Path,
+    entry: str,
+    files: Mapping[str, bytes],
+    name: str,
+    prepare: Callable[[ModuleType], None] | None = None,
+) -> ModuleType:
+    """The module in the file `entry`, made of what was read. Raises whatever its code raises.
 
     `prepare` is given the module before any of its code has run.
     """
-    sources: dict[str, bytes] = {}
-    if hash_of(folder, keep=sources) != mark:
-        raise HermesError(f"{folder} changed while it was being loaded.", hint="Look at it, and agree to it again.")
+    sources = {file: content for file, content in files.items() if file.endswith(".py")}
     finder = _Sealed(name, folder, entry, sources)
-    for known in [one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")]:
-        del sys.modules[known]
-    sys.meta_path[:] = [finder, *(one for one in sys.meta_path if getattr(one, "_name", "") != name)]
-    spec = finder.find_spec(name)
-    if spec is None or entry not in sources:
+    unload(name)
+    spec = finder.find_spec(name) if entry in sources else None
+    if spec is None:
         raise HermesError(f"{folder / entry} is no Python file.")
     module = module_from_spec(spec)
-    prepare(module)
+    if prepare is not None:
+        prepare(module)
+    sys.meta_path[:] = [finder, *sys.meta_path]
     sys.modules[name] = module
-    finder.exec_module(module)
+    try:
+        finder.exec_module(module)
+    except BaseException:
+        unload(name)
+        raise
     return module
+
+
+def unload(name: str) -> None:
+    """Forgets a module and its parts."""
+    for known in [one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[known]
+    sys.meta_path[:] = [one for one in sys.meta_path if getattr(one, "_name", "") != name]

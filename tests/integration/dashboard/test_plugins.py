@@ -119,6 +119,29 @@ async def test_a_changed_plugin_asks_again(tmp_path: Path) -> None:
         assert (await house.call("GET", "/api/plugins/busy/seen"))["word"] == "new"
 
 
+async def test_a_plugin_runs_from_the_bytes_that_were_agreed_to_when_files_change_meanwhile(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    code = f"""
+from pathlib import Path
+for file in ("words.py", "deep/more.py"):
+    (Path(__file__).parent / file).write_text("WORD = 'never agreed to'")
+from fastapi import APIRouter
+from .words import WORD as one
+from .deep.more import WORD as other
+Path({str(out)!r}).write_text(one + other)
+router = APIRouter()
+"""
+    folder = _plugin(Home(tmp_path / "home"), "quick", code)
+    (folder / "deep").mkdir()
+    (folder / "words.py").write_text("WORD = 'as '")
+    (folder / "deep" / "more.py").write_text("WORD = 'agreed'")
+    async with opened(tmp_path) as house:
+        assert (await _enable(house, "quick"))["state"] == "changed"
+    assert out.read_text() == "as agreed"
+
+
 async def test_disabling_ends_subscriptions_tasks_and_routes(tmp_path: Path) -> None:
     folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY)
     (folder / "words.py").write_text("WORD = ''\n")

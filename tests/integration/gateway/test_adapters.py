@@ -46,17 +46,18 @@ ADAPTERS = {"files": lambda house: Files(house.app.home.root)}
 '''
 
 
-def plugin(home: Path) -> None:
-    folder = home / "plugins" / "files-chat"
+def plugin(home: Path, name: str, code: str) -> Path:
+    folder = home / "plugins" / name
     (folder / "dashboard").mkdir(parents=True)
     (folder / "gateway").mkdir()
-    (folder / "dashboard" / "manifest.json").write_text('{"name": "files-chat"}')
-    (folder / "gateway" / "adapter.py").write_text(_ADAPTER)
-    (home / "said.txt").write_text("hello")
+    (folder / "dashboard" / "manifest.json").write_text(f'{{"name": "{name}"}}')
+    (folder / "gateway" / "adapter.py").write_text(code)
+    return folder / "gateway" / "adapter.py"
 
 
 async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(tmp_path: Path) -> None:
-    plugin(tmp_path)
+    plugin(tmp_path, "files-chat", _ADAPTER)
+    (tmp_path / "said.txt").write_text("hello")
     home = Home(tmp_path)
     text = "a reply that is longer than forty characters, so that it comes in pieces"
     async with ModelServer(text) as model:
@@ -76,6 +77,19 @@ async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(tmp_pat
         pieces = [piece.strip() for piece in answers.read_text().split("===") if piece.strip()]
     assert " ".join(pieces) == text
     assert all(len(piece) <= 40 for piece in pieces)
+
+
+def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(tmp_path: Path) -> None:
+    """All plugins are looked at, then the first of them changes the second."""
+    home, ran = Home(tmp_path), tmp_path / "ran"
+    second = plugin(tmp_path, "b", "ADAPTERS = {'agreed': None}")
+    swapped = f"from pathlib import Path; Path({str(ran)!r}).touch(); ADAPTERS = {{'swapped': None}}"
+    write = f"from pathlib import Path; Path({str(second)!r}).write_text({swapped!r})"
+    plugin(tmp_path, "a", f"{write}; ADAPTERS = {{'first': None}}")
+    for name in ("a", "b"):
+        Catalogue(home).enable(name)
+    assert wanted(Settings(), Secrets({}, {}), home) == ["first"]
+    assert not ran.exists()
 
 
 async def _transcribe(heard: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

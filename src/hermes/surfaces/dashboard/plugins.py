@@ -7,10 +7,10 @@ leaves nothing behind.
 import asyncio
 import contextlib
 import hashlib
-import importlib.util
 import logging
+import posixpath
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, Self
@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.errors import HermesError
 from hermes.events import default_bus
-from hermes.plugins import Catalogue, Plugin
-from hermes.plugins.catalogue import files_of, hash_of
+from hermes.plugins import Catalogue, Plugin, sealed
 from hermes.surfaces.dashboard.api import find_file
 from hermes.surfaces.dashboard.gate.access import AccessTable
 
@@ -46,11 +45,12 @@ class Running:
     async def start(cls, plugin: Plugin) -> Self:
         """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
         running = cls(plugin)
-        running._page = await asyncio.to_thread(_hashes, plugin)
+        files = await asyncio.to_thread(sealed.read, plugin.folder, plugin.hash)
+        running._page = await asyncio.to_thread(_hashes, files)
         api = plugin.manifest.api if plugin.manifest else ""
         if api:
             with running._in_its_name():
-                module = _import(plugin, api)
+                module = _import(plugin, api, files)
                 app = _application(module)
                 await running._life.enter_async_context(app.router.lifespan_context(app))
                 running._app = app
@@ -90,8 +90,7 @@ class Running:
         except Exception:  # a plugin's own end is its own failure
             log.exception("the plugin %s did not end in order", self.plugin.name)
         default_bus().end_owned(self.owner)
-        for name in [name for name in sys.modules if (name + ".").startswith(f"{_PREFIX}{self.plugin.name}.")]:
-            del sys.modules[name]
+        sealed.unload(f"{_PREFIX}{self.plugin.name}")
 
     @contextlib.contextmanager
     def _in_its_name(self) -> Iterator[None]:
@@ -173,32 +172,16 @@ class Plugins:
         await self._running.pop(name).stop()
 
 
-def _hashes(plugin: Plugin) -> dict[str, str]:
+def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
     """What each file of its page was when it was agreed to."""
-    top = plugin.folder / "dashboard"
-    files = [path for path in files_of(plugin.folder) if path.is_relative_to(top) and path.is_file()]
-    found = {path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    if hash_of(plugin.folder) != plugin.hash:
-        raise HermesError("it changed while it was being loaded")
-    return found
+    page = {name.removeprefix("dashboard/"): data for name, data in files.items() if name.startswith("dashboard/")}
+    return {name: hashlib.sha256(data).hexdigest() for name, data in page.items()}
 
 
-def _import(plugin: Plugin, api: str) -> ModuleType:
-    """The plugin's module; nothing that Python compiled elsewhere is used or written."""
+def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
+    """The plugin's module, made of what was agreed to."""
     sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
-    path = plugin.folder / "dashboard" / api
-    name = f"{_PREFIX}{plugin.name}"
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(path.parent)])
-    if spec is None or spec.loader is None:
-        raise HermesError(f"{api} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    return module
+    return sealed.load(plugin.folder, posixpath.normpath(f"dashboard/{api}"), files, f"{_PREFIX}{plugin.name}")
 
 
 def _application(module: ModuleType) -> Any:

@@ -6,19 +6,21 @@ an adapter, by the platform's name.
 """
 
 import importlib
-import importlib.util
 import logging
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
-from hermes.plugins import Catalogue
+from hermes.plugins import Catalogue, Plugin, sealed
 from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.api_server.keys import keys_file
 from hermes.surfaces.gateway.port import House, Part
 
 log = logging.getLogger("hermes.gateway")
+
+Builder: TypeAlias = Callable[[House], Part]
+
+_ENTRY = "gateway/adapter.py"
 
 
 class Platform(NamedTuple):
@@ -47,7 +49,7 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     found = [one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)]
     if "api" not in found and keys_file(home).exists():
         found.append("api")
-    return [*found, *(name for name, _ in _of_plugins(home))]
+    return [*found, *_of_plugins(home)]
 
 
 def build_part(name: str, house: House) -> Part:
@@ -58,12 +60,12 @@ def build_part(name: str, house: House) -> Part:
     return part
 
 
-def _builder(name: str, home: Home) -> Callable[[House], Part]:
+def _builder(name: str, home: Home) -> Builder:
     platform = next((one for one in PLATFORMS if one.name == name), None)
     if platform is None:
-        brought = dict(_of_plugins(home))
+        brought = _of_plugins(home)
         if name in brought:
-            return _adapters(brought[name])[name]
+            return brought[name]
         known = ", ".join([*(one.name for one in PLATFORMS), *brought])
         raise UsageError(f"There is no platform {name!r}.", hint=f"There are: {known}.")
     try:
@@ -73,26 +75,21 @@ def _builder(name: str, home: Home) -> Callable[[House], Part]:
         raise HermesError(f"{name} needs a part that is not installed ({error.name}).", hint=hint) from error
 
 
-def _of_plugins(home: Home) -> list[tuple[str, Path]]:
-    """Platforms of enabled plugins, and the file each is in."""
+def _of_plugins(home: Home) -> dict[str, Builder]:
+    """What builds the platforms of enabled plugins, by their names."""
     if not (home.root / "plugins.json").exists():
-        return []
-    files = [
-        plugin.folder / "gateway" / "adapter.py" for plugin in Catalogue(home).every() if plugin.state == "enabled"
-    ]
-    return [(name, file) for file in files if file.is_file() for name in _adapters(file)]
+        return {}
+    enabled = [plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"]
+    return {name: builder for plugin in enabled for name, builder in _adapters(plugin).items()}
 
 
-def _adapters(file: Path) -> Mapping[str, Callable[[House], Part]]:
-    """What a plugin's file holds. The boundary to others' code: what is wrong with it is logged, and it brings none."""
-    name = f"hermes_plugin_{file.parent.parent.name.replace('-', '_')}_gateway"
+def _adapters(plugin: Plugin) -> dict[str, Builder]:
+    """What a plugin brings. The boundary to others' code: what is wrong with it is logged, and it brings none."""
+    if not (plugin.folder / _ENTRY).is_file():
+        return {}
     try:
-        spec = importlib.util.spec_from_file_location(name, file)
-        if spec is None or spec.loader is None:
-            return {}
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return dict(module.ADAPTERS)
+        files = sealed.read(plugin.folder, plugin.hash)
+        return dict(sealed.load(plugin.folder, _ENTRY, files, f"hermes_plugin_{plugin.name}_gateway").ADAPTERS)
     except Exception:
-        log.exception("the plugin's file %s can't be used", file)
+        log.exception("the plugin %s can't be used", plugin.name)
         return {}
