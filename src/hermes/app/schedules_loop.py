@@ -1,22 +1,21 @@
 """The loop that runs due jobs: one task, in the gateway or alone. Several processes may have one; each instant is run
-by one of them. What a job comes to is delivered, or kept until somebody can deliver it."""
+by one of them."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
 
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules import JobBook, answer_of
-from hermes.app.schedules_run import SILENT, JobRun, Outcome, put_into_session, write_to_file
+from hermes.app.schedules import JobBook
+from hermes.app.schedules_delivery import Deliver, Deliveries
+from hermes.app.schedules_run import JobRun, Outcome
+from hermes.app.schedules_watch import on_watch
 from hermes.errors import HermesError, StoreError, in_sentences
 from hermes.schedules.plan import GRACE, backlog, following
-from hermes.schema.schedules import NOWHERE, Instant, Job, ScheduleEnded, ScheduleStarted
+from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
 from hermes.store.leases import TTL
-from hermes.store.schedules import WAITING
 
 log = logging.getLogger("hermes.schedules")
 
@@ -30,10 +29,6 @@ _TWICE = 1000  # instants that are looked at when the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
-Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""Takes a result (the text) to a chat (the target, such as `telegram:123`); returns when it is safe. Raises HermesError
-when it can't be delivered."""
-
 
 class ScheduleLoop:
     """Runs what is due, until it is told to stop."""
@@ -41,11 +36,10 @@ class ScheduleLoop:
     def __init__(self, app: App, secrets: Secrets, deliver: Deliver | None = None) -> None:
         self._app = app
         self._secrets = secrets
-        self._deliver = deliver
+        self._deliveries = Deliveries(app, deliver)
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
-        self._delivering: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._watching_since = 0.0
         self._failing = ""
@@ -59,12 +53,13 @@ class ScheduleLoop:
         """Works until `stop` is set; what runs then is stopped, and says so."""
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            while not stop.is_set():
-                pause = await self._looked_after()
-                ringing = asyncio.ensure_future(self._bell.wait())
-                await asyncio.wait({stopping, ringing}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-                ringing.cancel()
-                self._bell.clear()
+            with on_watch(self._app.home):
+                while not stop.is_set():
+                    pause = await self._looked_after()
+                    ringing = asyncio.ensure_future(self._bell.wait())
+                    await asyncio.wait({stopping, ringing}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                    ringing.cancel()
+                    self._bell.clear()
         finally:
             stopping.cancel()
             await self.close()
@@ -76,9 +71,7 @@ class ScheduleLoop:
             task.cancel()
         if runs:
             await asyncio.wait(runs)
-        if self._delivering is not None:  # what is left is delivered after the next start
-            self._delivering.cancel()
-            await asyncio.wait({self._delivering})
+        await self._deliveries.close()
 
     async def _looked_after(self) -> float:
         """A step; when that is not possible just now, it is said once, and tried again."""
@@ -106,7 +99,7 @@ class ScheduleLoop:
             jobs = {job.id: job for job in self._book.store.jobs(removed=True)}
             for one in gone:
                 self._ended(one, jobs.get(one.job))
-        self._begin_delivering()
+        self._deliveries.begin()
         while await self._begin_due(now):
             pass
         coming = await asyncio.to_thread(self._book.store.coming, now)
@@ -165,7 +158,7 @@ class ScheduleLoop:
                 again = await asyncio.to_thread(self._catch_up, job, instant, now) or again
             elif instant.job in busy:
                 await self._wait_or_skip(job, instant, now)
-            elif len(self._runs) < self._app.settings.schedules.at_once and await self._start(job, instant):
+            elif len(self._runs) < self._app.settings.schedules.at_once and await self.start(job, instant):
                 busy.add(instant.job)
         return again
 
@@ -192,8 +185,8 @@ class ScheduleLoop:
         await asyncio.to_thread(self._book.store.close, (skipped,), (coming,) if coming else ())
         self._ended(skipped, job)
 
-    async def _start(self, job: Job, instant: Instant) -> bool:
-        """Claims an instant and runs it; False when another process was faster."""
+    async def start(self, job: Job, instant: Instant) -> bool:
+        """Claims an instant and begins to run it here; False when another process was faster, or the job runs."""
         taken = await asyncio.to_thread(self.claim, job, instant)
         if taken is None:
             return False
@@ -240,13 +233,13 @@ class ScheduleLoop:
             outcome = Outcome("failed", f"{type(error).__name__}: {error}")
         finally:
             beating.cancel()
-        delivery = await asyncio.to_thread(self._delivery, job, outcome)
+        delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
         ended = msgspec.structs.replace(
             instant, state=outcome.state, reason=outcome.reason, session=run.session, delivery=delivery
         )
         if await asyncio.to_thread(self._book.store.end, instant, outcome.state, outcome.reason, delivery):
             self._ended(ended, job)
-            self._begin_delivering()
+            self._deliveries.begin()
 
     async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
@@ -261,50 +254,6 @@ class ScheduleLoop:
                 log.warning("another process has given up the run of job %s; it is stopped", instant.job)
                 working.cancel()
                 return
-
-    def _delivery(self, job: Job, outcome: Outcome) -> str:
-        """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
-        if job.deliver == NOWHERE or (outcome.text.strip() == SILENT and outcome.state == "done"):
-            return ""
-        kind, _, place = job.deliver.partition(":")
-        text = report(job, outcome.state, outcome.reason, outcome.text)
-        try:
-            if kind == "file":
-                return write_to_file(place, text)
-            if kind == "session":
-                return put_into_session(self._app, place, job, text)
-        except (HermesError, OSError) as error:
-            log.warning("the result of job %s was not delivered: %s", job.id, error)
-            return f"not delivered: {error}"
-        return WAITING
-
-    def _begin_delivering(self) -> None:
-        """On the side: a platform that does not answer holds up no job."""
-        if self._deliver is not None and (self._delivering is None or self._delivering.done()):
-            self._delivering = asyncio.ensure_future(self._deliver_waiting(self._deliver))
-
-    async def _deliver_waiting(self, deliver: Deliver) -> None:
-        """Takes results to their chats, also those of runs in processes that could not. The boundary of that task."""
-        try:
-            while waiting := await asyncio.to_thread(self._book.store.undelivered):
-                jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}
-                for instant in waiting:
-                    await self._take(deliver, jobs.get(instant.job), instant)
-        except Exception:
-            log.exception("results could not be delivered; it is tried again")
-
-    async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
-        if job is None:
-            await asyncio.to_thread(self._book.store.delivered, instant, "not delivered: its job can't be read")
-            return
-        text = await asyncio.to_thread(answer_of, self._app, instant.session)
-        try:
-            await deliver(job.deliver, report(job, instant.state, instant.reason, text))
-            delivery = job.deliver
-        except HermesError as error:
-            log.warning("the result of job %s was not delivered: %s", job.id, in_sentences(error))
-            delivery = f"not delivered: {error.message}"
-        await asyncio.to_thread(self._book.store.delivered, instant, delivery)
 
     def _ended(self, instant: Instant, job: Job | None) -> None:
         """Tells of an instant that is over; loudly, unless all is well."""
@@ -323,12 +272,3 @@ class ScheduleLoop:
                 delivery=instant.delivery,
             )
         )
-
-
-def report(job: Job, state: str, reason: str, text: str) -> str:
-    """What somebody reads who gets the result."""
-    if state == "done":
-        answer = text or f"{job.name}: done, without an answer."
-        return f"{answer}\n\n({reason}.)" if reason else answer
-    failure = f"The scheduled job “{job.name}” failed: {reason}"
-    return f"{failure}\n\n{text}" if text else failure

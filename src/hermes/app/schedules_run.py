@@ -13,9 +13,9 @@ from hermes.app.app import App
 from hermes.errors import HermesError, in_sentences
 from hermes.schedules.words import length
 from hermes.schema.events import ApprovalAnswered, SessionCreated, SessionTitled, TurnEnded
-from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.messages import AssistantMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
-from hermes.settings import Secrets, Settings, atomic
+from hermes.settings import Secrets, Settings
 from hermes.tools.toolsets import TOOLSETS
 
 SILENT = "[SILENT]"
@@ -102,21 +102,6 @@ def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
     if ended.reason == "done":
         return Outcome("done", refused, text)
     return Outcome("failed", ". ".join(part for part in (ended.detail or ended.reason, refused) if part), text)
-
-
-def write_to_file(path: str, text: str) -> str:
-    """Puts a result into a file, in place of the one before; returns where."""
-    target = Path(path).expanduser()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    atomic.replace(target, f"{text}\n")
-    return f"file:{target}"
-
-
-def put_into_session(app: App, session: str, job: Job, text: str) -> str:
-    """Puts a result into another session, which answers it when it is next worked on; returns where."""
-    info = app.store.sessions.find(session)
-    app.record(info.id, UserMessage(text=f"[Scheduled: {job.name}]\n\n{text}"))
-    return f"session:{info.id}"
 
 
 def _settings_of(settings: Settings, job: Job) -> Settings:

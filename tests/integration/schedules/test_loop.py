@@ -60,8 +60,8 @@ class Bench:
             while True:
                 await self.loop.step()
                 if not self.loop.running:
-                    if self.loop._delivering:
-                        await self.loop._delivering
+                    if self.loop._deliveries._task:
+                        await self.loop._deliveries._task
                     return
                 while self.loop.running:
                     await asyncio.wait({*self.loop._runs.values()})
