@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.integration.dashboard.house import PATIENCE, House, opened
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hermes.settings import Home, Secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
@@ -54,6 +55,21 @@ async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(house: 
         assert (await house.client.post("/api/auth/logout", headers=own)).status_code == 200
         assert await _closed(mine) == SIGNED_OUT
         await (await other.ping())
+
+
+@pytest.mark.parametrize("signed_out", ["this browser", "everybody"])
+async def test_a_ticket_or_a_link_is_void_once_its_owner_is_signed_out(house: House, signed_out: str) -> None:
+    link = (await house.call("POST", "/api/auth/links"))["url"]
+    own = {"Cookie": await _cookie(house), "Origin": house.url}
+    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()["ticket"]
+    if signed_out == "everybody":
+        Keyring(house.app.home, house.app.clock.now).renew()
+        assert (await house.client.get(link)).status_code == 401
+    else:
+        assert (await house.client.post("/api/auth/logout", headers=own)).status_code == 200
+    with pytest.raises(InvalidStatus) as refused:
+        await house.socket("/api/feed", token="", origin=house.url, subprotocols=["hermes.v1", f"ticket.{ticket}"])
+    assert refused.value.response.status_code == 401
 
 
 async def test_a_stream_ends_with_its_token(house: House) -> None:

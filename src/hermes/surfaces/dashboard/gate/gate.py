@@ -62,8 +62,9 @@ class Doors(NamedTuple):
         cls, addresses: Addresses, keys: Keyring, clock: Callable[[], float], *, port: int, secure: bool, password: str
     ) -> "Doors":
         name = "__Host-hermes" if secure else f"hermes_{port}"
-        tickets: Once[Pass] = Once(TICKET_SECONDS, clock)
-        links: Once[bool] = Once(LINK_SECONDS, clock)
+        # Whoever signs everybody out means those too who have not come in yet.
+        tickets: Once[Pass] = Once(TICKET_SECONDS, clock, lambda: keys.serial)
+        links: Once[bool] = Once(LINK_SECONDS, clock, lambda: keys.serial)
         return cls(addresses, keys, tickets, links, Visits(keys), Throttle(clock), name, secure, password)
 
     def is_password(self, given: str) -> bool:
@@ -147,7 +148,9 @@ class Gate:
             return Identity(self._right("token", doors.keys.read(token, "token")), "token")
         ticket = next((word for word in scope.get("subprotocols", ()) if word.startswith(TICKET)), None)
         if ticket is not None:
-            return Identity(self._right("ticket", doors.tickets.redeem(ticket.removeprefix(TICKET))), "ticket")
+            held = doors.tickets.redeem(ticket.removeprefix(TICKET))
+            good = held if held is not None and doors.keys.is_good(held) else None
+            return Identity(self._right("ticket", good), "ticket")
         cookie = _cookie(headers, doors.cookie)
         if cookie is not None:
             return Identity(self._right("cookie", doors.keys.read(cookie, "cookie")), "cookie")

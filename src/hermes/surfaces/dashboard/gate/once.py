@@ -11,12 +11,16 @@ _MOST = 1000  # that wait to be used
 
 
 class Once(Generic[T]):
-    """Hands out codes that stand for a value, once. Only their hashes are kept."""
+    """Hands out codes that stand for a value, once. Only their hashes are kept.
 
-    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+    `era` tells one time from another: a code of an earlier one is void.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float], era: Callable[[], str] = str) -> None:
         self.seconds = seconds
         self._clock = clock
-        self._waiting: dict[str, tuple[float, T]] = {}
+        self._era = era
+        self._waiting: dict[str, tuple[float, str, T]] = {}
 
     def issue(self, value: T) -> str:
         """A new code; the oldest give way when there are very many."""
@@ -25,13 +29,13 @@ class Once(Generic[T]):
         if len(self._waiting) >= _MOST:
             del self._waiting[next(iter(self._waiting))]
         code = secrets.token_urlsafe(24)
-        self._waiting[_digest(code)] = (now + self.seconds, value)
+        self._waiting[_digest(code)] = (now + self.seconds, self._era(), value)
         return code
 
     def redeem(self, code: str) -> T | None:
         """What the code stands for, the first time and in time."""
-        expires, value = self._waiting.pop(_digest(code), (0.0, None))
-        return value if expires > self._clock() else None
+        expires, era, value = self._waiting.pop(_digest(code), (0.0, "", None))
+        return value if expires > self._clock() and era == self._era() else None
 
 
 def _digest(code: str) -> str:
