@@ -32,7 +32,8 @@ from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAn
 from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import NoCodex, installed_codex
+from hermes.testing.codex_program import installed_codex
+from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
 
@@ -266,7 +267,7 @@ def main(argv: Sequence[str]) -> int:
         missed += _row(f"projecting {len(data) / 1e6:.0f} MB", max(speed(data) for _ in range(3)), "MB/s", -SPEED)
         try:
             program = installed_codex()
-        except NoCodex as why:
+        except NotFetched as why:
             print(f"the rest is left out: {why}")
             return int(bool(missed))
         missed += _row("CPU of an idle codex in 5 s", asyncio.run(rest(program, folder)), "s", REST)

@@ -13,8 +13,9 @@ from pathlib import Path
 from playwright.async_api import Browser, StorageState, async_playwright
 
 from hermes.settings.load import environment
+from hermes.testing.chromium import installed_chromium
 from hermes.testing.installed import InstalledHermes
-from hermes.tools.browser.executable import browser_environment, find_executable, needs_no_sandbox
+from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 VISITS = 9
 BARS = {"first paint": 300.0, "first contentful paint": 300.0, "ready to write": 800.0}
@@ -60,9 +61,8 @@ async def _visits(folder: Path) -> list[dict[str, float]]:
         (url,) = re.findall(r"Hermes is at (\S+)", said)
         (link,) = re.findall(r"(\S+/login\?code=\S+)", said)
         async with async_playwright() as playwright:
-            kind = playwright.chromium
-            browser = await kind.launch(
-                executable_path=find_executable("", environment(), kind.executable_path),
+            browser = await playwright.chromium.launch(
+                executable_path=installed_chromium(environment()),
                 env=dict[str, str | float | bool](browser_environment(environment())),
                 chromium_sandbox=not needs_no_sandbox(),
             )

@@ -16,10 +16,11 @@ from pathlib import Path
 from playwright.async_api import Browser, Page, async_playwright
 
 from hermes.settings.load import environment
+from hermes.testing.chromium import installed_chromium
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
-from hermes.tools.browser.executable import browser_environment, find_executable, needs_no_sandbox
+from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
@@ -98,9 +99,8 @@ async def dashboard(folder: Path) -> AsyncIterator[tuple[InstalledHermes, str, s
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        kind = playwright.chromium
-        browser = await kind.launch(
-            executable_path=find_executable("", environment(), kind.executable_path),
+        browser = await playwright.chromium.launch(
+            executable_path=installed_chromium(environment()),
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
         )

@@ -1,17 +1,27 @@
-"""For all tests: no example is judged by how long it took, and one that drives real processes gets a second try.
+"""For all tests: no example is judged by how long it took, one that drives real processes gets a second try, and the
+browser is installed before the first test, whose time is limited.
 
 The machine may be busy with others, and a browser or a server that lost a race against its clock is no news. What was
 tried again is listed at the end of the run, so that a test that needs it often is seen. Unit tests get one try.
 """
 
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from hermes.testing.chromium import installed_chromium
+from hermes.testing.fetched import NotFetched
+
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
+_CHROMIUM = pytest.StashKey[Path | NotFetched]()
 _REAL = tuple(Path(__file__).parent / name for name in ("integration", "e2e"))
 
 
@@ -19,3 +29,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(folder in item.path.parents for folder in _REAL):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    wanted = any("chromium" in getattr(item, "fixturenames", ()) for item in session.items)
+    if config.option.collectonly or not wanted:
+        return
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with getattr(capture, "global_and_fixture_disabled", contextlib.nullcontext)():  # what is said must be seen
+        try:
+            config.stash[_CHROMIUM] = installed_chromium(os.environ)
+        except NotFetched as why:
+            config.stash[_CHROMIUM] = why
+            if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+                sys.stderr.write(f"Tests in a browser are left out. {why}\n")
+
+
+@pytest.fixture(scope="session")
+def chromium(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """The browser's program, which is on PATH too."""
+    found = pytestconfig.stash[_CHROMIUM]
+    if isinstance(found, NotFetched):
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(found))
+        pytest.skip(str(found))
+    with pytest.MonkeyPatch.context() as patch:
+        if shutil.which(found.name) is None:
+            patch.setenv("PATH", str(found.parent), prepend=os.pathsep)
+        yield found

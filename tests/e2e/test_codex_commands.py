@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hermes.testing.codex_program import NoCodex, installed_codex
+from hermes.testing.codex_program import installed_codex
+from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
@@ -17,7 +18,7 @@ from hermes.testing.served import Served, ServedCall
 def program() -> Path:
     try:
         return installed_codex()
-    except NoCodex as why:
+    except NotFetched as why:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(why))

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -29,19 +28,7 @@ FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
 <a href="/second">Second page</a>"""
 
 
-def need_chromium() -> None:
-    """Skips where there is no Chromium; a build machine must have one."""
-    if shutil.which("chromium") or shutil.which("google-chrome"):
-        return
-    message = "no Chromium on PATH: the browser tests need one (Debian: apt-get install chromium)"
-    if environment().get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@pytest.fixture(autouse=True)
-def _chromium() -> None:
-    need_chromium()
+pytestmark = pytest.mark.usefixtures("chromium")
 
 
 class Driving:

@@ -5,7 +5,6 @@ Tests and fixtures here share one event loop, because a browser belongs to the l
 
 import asyncio
 import re
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Fault, Served
-from hermes.tools.browser.executable import browser_environment, find_executable, needs_no_sandbox
+from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PATIENCE = 30.0
 MODEL = "gpt-5"
@@ -113,17 +112,11 @@ async def running(folder: Path) -> AsyncIterator[Board]:
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
-async def browser() -> AsyncIterator[Browser]:
-    if not any(map(shutil.which, ("chromium", "google-chrome"))):
-        message = "no Chromium on PATH: the page's tests need one (Debian: apt-get install chromium)"
-        if environment().get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
+async def browser(chromium: Path) -> AsyncIterator[Browser]:
     expect.set_options(timeout=PATIENCE * 1000)  # its own 5 seconds are too few for a busy machine
     async with async_playwright() as playwright:
-        kind = playwright.chromium
-        found = await kind.launch(
-            executable_path=find_executable("", environment(), kind.executable_path),
+        found = await playwright.chromium.launch(
+            executable_path=chromium,
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
         )

@@ -28,7 +28,8 @@ from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import NoCodex, installed_codex
+from hermes.testing.codex_program import installed_codex
+from hermes.testing.fetched import NotFetched
 
 CONFIG = """\
 model = "gpt-5.5"
@@ -141,7 +142,7 @@ def program() -> Path:
     """The real codex."""
     try:
         return installed_codex()
-    except NoCodex as why:
+    except NotFetched as why:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(why))
