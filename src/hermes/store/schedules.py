@@ -169,6 +169,12 @@ class Schedules:
         where = "WHERE state != 'planned' AND (?1 = '' OR job = ?1) ORDER BY max(began, ended, due) DESC LIMIT ?2"
         return self._select(where, (job, limit))
 
+    def latest(self) -> list[Instant]:
+        """How each job ended last. What was given up before its time, as when a job is changed, is no end."""
+        query = f"""SELECT {_FIELDS}, max(ended) FROM instants
+        WHERE state NOT IN ('planned', 'running') AND due <= ended GROUP BY job"""  # noqa: S608 - our own names
+        return [Instant(*row[:-1]) for row in self._rows(query, ())]
+
     def undelivered(self) -> list[Instant]:
         """Results that have not reached their chat."""
         return self._select("WHERE delivery = ? ORDER BY ended", (WAITING,))

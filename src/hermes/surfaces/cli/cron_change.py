@@ -8,15 +8,13 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules_form import JobForm, given
 from hermes.errors import UsageError
-from hermes.schedules.phrases import seconds
 from hermes.schedules.zones import ScheduleError
 from hermes.schema.schedules import Instant, Job
 from hermes.surfaces.cli.cron_list import as_json, in_words, job_data, local, open_book
 from hermes.surfaces.terminal.text import one_line
 
-_TIMES = ("jitter", "timeout")
-_FIELDS = ("schedule", "prompt", "name", "zone", "deliver", "catch_up", "budget", "model", "times")
 _WHO_RUNS = "Due jobs are run by `hermes gateway run`, or by `hermes cron daemon`."
 
 
@@ -56,22 +54,8 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
     """The fields of a job that the command line names."""
-    found: dict[str, Any] = {name: value for name in _FIELDS if (value := getattr(args, name)) is not None}
-    for name in _TIMES:
-        if (text := getattr(args, name)) is not None:
-            found[name] = seconds(text)
-    if args.tools is not None:
-        found["toolsets"] = tuple(name for name in args.tools.replace(",", " ").split() if name)
-    if args.cwd is not None:
-        folder = Path(args.cwd).expanduser().resolve()
-        if not folder.is_dir():
-            raise UsageError(f"There is no folder {folder}.", hint="--cwd names a folder that exists.")
-        found["cwd"] = str(folder)
-    if args.times is not None and args.times < 0:
-        raise UsageError("--times is 0 for no end, or a number of runs.")
-    if found.get("deliver", "").startswith("file:"):
-        found["deliver"] = f"file:{Path(found['deliver'][5:]).expanduser().resolve()}"
-    return found
+    named = {name: value for name in JobForm.__struct_fields__ if (value := getattr(args, name)) is not None}
+    return given(JobForm(**named))
 
 
 def _tell(app: App, args: argparse.Namespace, job: Job, planned: Instant | None, what: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.schedules import JobBook, answer_of
+from hermes.app.schedules_list import next_by_job, starts, state_of
 from hermes.errors import UsageError
 from hermes.schedules.phrases import understand
 from hermes.schedules.rules import instants
@@ -77,15 +78,9 @@ def job_data(job: Job, planned: Instant | None) -> dict[str, Any]:
     return msgspec.to_builtins(job) | {"next": coming, "state": state_of(job, planned)}
 
 
-def state_of(job: Job, planned: Instant | None) -> str:
-    if job.paused:
-        return "paused"
-    return "active" if planned else "ended"
-
-
 def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
     jobs = book.store.jobs() if app.has_log else []
-    planned = _next_by_job(book) if jobs else {}
+    planned = next_by_job(book.store) if jobs else {}
     show_all = getattr(args, "all", False)
     shown = [job for job in jobs if show_all or state_of(job, planned.get(job.id)) != "ended"]
     if getattr(args, "json", False):
@@ -98,7 +93,7 @@ def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
         return 0
     now = app.clock.now()
     rows = [("JOB", "NAME", "SCHEDULE", "NEXT RUN")]
-    rows += [_row(job, planned.get(job.id), now) for job in sorted(shown, key=lambda job: _order(planned.get(job.id)))]
+    rows += [_row(job, planned.get(job.id), now) for job in sorted(shown, key=lambda job: starts(planned.get(job.id)))]
     for number, line in enumerate(_lines(rows, screen)):
         print(screen.style.bold(line) if not number and not screen.is_narrow else line)
     return 0
@@ -115,17 +110,6 @@ def _row(job: Job, planned: Instant | None, now: float) -> tuple[str, str, str, 
     if planned and not job.paused:
         coming = f"{in_words(planned.starts, now)}, {_soon(planned.starts, job.zone, now)}"
     return job.id, cut(one_line(job.name), 20), cut(one_line(job.schedule), 24), one_line(coming)
-
-
-def _order(planned: Instant | None) -> float:
-    return planned.starts if planned else float("inf")
-
-
-def _next_by_job(book: JobBook) -> dict[str, Instant]:
-    found: dict[str, Instant] = {}
-    for instant in book.store.planned():
-        found.setdefault(instant.job, instant)
-    return found
 
 
 def _show(app: App, book: JobBook, args: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ async def _run_now(app: App, book: JobBook, name: str) -> int:
     """Runs one job here, whatever the plan says. Ctrl-C stops it, and the history says so."""
     job, instant = book.by_hand(name)
     loop = _loop(app)
+    book.store.settle()  # a run that a killed process left would be in the way
     taken = loop.claim(job, instant)
     if taken is None:
         raise HermesError(

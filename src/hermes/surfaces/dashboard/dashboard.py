@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
+from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Staff
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
@@ -33,6 +34,8 @@ class Dashboard:
         self.folder = Path.cwd()
         self.started = app.clock.now()
         self.staff = Staff(app, secrets, "dashboard")
+        self.jobs = ScheduleLoop(app, secrets)
+        """Runs jobs that somebody wants now; what is due is left to others."""
         self.hub = Hub(app.bus)
         self.follower = Follower(app, self.hub)
         self.ingest = Ingest(app, self.hub, Arrivals(app.home))
@@ -75,7 +78,8 @@ class Dashboard:
         return [name for _, _, name in sorted(found)[:limit]]
 
     async def close(self) -> None:
-        """Ends terminals, feeds and turns; what was said is kept."""
+        """Ends terminals, feeds, jobs and turns; what was said is kept."""
         self.hub.stop()
         await self.terminals.close()
+        await self.jobs.close()
         await self.staff.close()

@@ -35,6 +35,7 @@ from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
+from hermes.surfaces.dashboard.routes.schedules import ScheduleRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.state import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
@@ -172,6 +173,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *StateRoutes(board).endpoints(),
         *PolicyRoutes(board).endpoints(),
         *LearningRoutes(board).endpoints(),
+        *ScheduleRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
         Endpoint("GET", "/", "observe", _page, answer=None, is_page=True),
         Endpoint("GET", "/static/{file:path}", "observe", _static, answer=None),

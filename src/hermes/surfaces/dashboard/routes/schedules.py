@@ -1,0 +1,237 @@
+"""Jobs that run at certain times: looking at them, trying a schedule out, making, changing, running, removing."""
+
+import asyncio
+from itertools import islice
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules_form import JobForm, given
+from hermes.app.schedules_list import JobState, Listed, listed
+from hermes.app.schedules_watch import Lookout
+from hermes.errors import UsageError
+from hermes.schedules.phrases import understand
+from hermes.schedules.rules import instants
+from hermes.schedules.words import length
+from hermes.schedules.zones import ScheduleError
+from hermes.schema.schedules import CatchUp, Cause, Instant, Job, State
+from hermes.surfaces.dashboard.api import Call, Done, Endpoint
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.gate.gate import Refusal
+
+_COMING = 5  # instants that are told in advance
+
+
+class Run(msgspec.Struct, frozen=True):
+    """An instant that a job was planned for, and what became of it."""
+
+    due: float
+    state: State
+    cause: Cause
+    reason: str
+    repeats: Annotated[int, Meta(description="So many in a row, from `due` on.")]
+    session: str
+    began: float
+    ended: float
+    delivery: Annotated[str, Meta(description="Where the result went, `waiting`, or why it did not go.")]
+
+
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A job. What can be changed has the form in which it is typed."""
+
+    id: str
+    name: str
+    prompt: str
+    schedule: str
+    zone: str
+    state: JobState
+    paused: Annotated[str, Meta(description="Why it does not run; empty when it does.")]
+    running: bool
+    next: Annotated[float | None, Meta(description="When it starts next, unix seconds.")]
+    last: Annotated[Run | None, Meta(description="How it ended last.")]
+    deliver: str
+    budget: str
+    timeout: str
+    jitter: str
+    catch_up: CatchUp
+    tools: str
+    model: str
+    cwd: str
+    times: int
+    by: str
+    created: float
+
+
+class JobList(msgspec.Struct, frozen=True):
+    """`watched`: a process runs what is due. `zone` and `folder`: of jobs that name none."""
+
+    jobs: list[JobRow]
+    watched: bool
+    zone: str
+    folder: str
+
+
+class JobQuery(msgspec.Struct, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job with its next instants, and those that are over or run now, the newest first."""
+
+    job: JobRow
+    next: list[float]
+    history: list[Run]
+    watched: bool
+
+
+class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A schedule that is tried out."""
+
+    schedule: str
+    zone: str = ""
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """When it would run; or why it can't be understood, and what could be."""
+
+    zone: str
+    next: list[float]
+    problem: str = ""
+    hint: str = ""
+
+
+class ScheduleRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._app = dashboard.app
+        self._book = JobBook(dashboard.app)
+        self._lookout = Lookout(dashboard.app.home)
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/schedules/{id}"
+        return [
+            Endpoint("GET", "/api/schedules", "observe", self.jobs, answer=JobList),
+            Endpoint("POST", "/api/schedules", "admin", self.add, body=JobForm, answer=JobRow),
+            Endpoint("POST", "/api/schedules/preview", "observe", self.preview, body=Trial, answer=Meaning),
+            Endpoint("GET", one, "observe", self.job, JobQuery, answer=JobView),
+            Endpoint("PATCH", one, "admin", self.edit, body=JobForm, answer=JobRow),
+            Endpoint("DELETE", one, "admin", self.remove, answer=Done),
+            Endpoint("POST", f"{one}/pause", "approve", self.pause, answer=JobRow),
+            Endpoint("POST", f"{one}/resume", "approve", self.resume, answer=JobRow),
+            Endpoint("POST", f"{one}/run", "approve", self.run, answer=JobRow),
+        ]
+
+    def jobs(self) -> JobList:
+        """Every job, the one that runs next first, and whether a process runs what is due."""
+        rows = [_row(one) for one in self._listed()]
+        return JobList(rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder))
+
+    def job(self, call: Call) -> JobView:
+        """One job with its next instants, and what became of those before."""
+        found = self._find(call)
+        coming = [] if found.state != "active" else self._coming(found.job)
+        past = self._book.store.history(found.job.id, limit=call.query.limit)
+        return JobView(_row(found), coming, [_run(one) for one in past], self._lookout.is_watched())
+
+    def preview(self, call: Call) -> Meaning:
+        """What a schedule would mean. One that can't be understood is no failure: the answer says how far it was."""
+        now, zone = self._app.clock.now(), call.body.zone or self._book.zone
+        try:
+            rule, zone = understand(call.body.schedule, now, zone)
+            return Meaning(zone, list(islice(instants(rule, zone, now), _COMING)))
+        except ScheduleError as error:
+            return Meaning(zone, [], error.message, error.hint)
+
+    def add(self, call: Call) -> JobRow:
+        """Makes a job."""
+        wanted: dict[str, Any] = {"schedule": "", "prompt": "", "cwd": str(self._board.folder)} | given(call.body)
+        job, _ = self._book.add(Draft(**wanted))
+        return self._row_of(job)
+
+    def edit(self, call: Call) -> JobRow:
+        """Changes a job. What is not given stays as it is."""
+        wanted = given(call.body)
+        if not wanted:
+            raise UsageError("What is to change? No field was given.", hint="Nothing was changed.")
+        job, _ = self._book.edit(self._find(call).job.id, **wanted)
+        return self._row_of(job)
+
+    def remove(self, call: Call) -> Done:
+        """Removes a job. What runs goes on, and the sessions of its runs stay."""
+        self._book.remove(self._find(call).job.id)
+        return Done()
+
+    def pause(self, call: Call) -> JobRow:
+        """Lets a job rest."""
+        return self._row_of(self._book.pause(self._find(call).job.id))
+
+    def resume(self, call: Call) -> JobRow:
+        """Lets a job run again, from its next instant on."""
+        return self._row_of(self._book.resume(self._find(call).job.id)[0])
+
+    async def run(self, call: Call) -> JobRow:
+        """Runs a job now, in this process, also one that is paused."""
+        found = await asyncio.to_thread(self._find, call)
+        job, instant = await asyncio.to_thread(self._book.by_hand, found.job.id)
+        if not await self._board.jobs.start(job, instant):
+            raise Refusal(409, f"{job.name} is running.", "Wait for it; its history says when it has ended.")
+        return await asyncio.to_thread(self._row_of, job)
+
+    def _listed(self) -> list[Listed]:
+        """The jobs. A run whose process is gone ends here, also when nothing else looks after the schedules."""
+        if not self._app.has_log:
+            return []
+        self._book.store.settle()
+        return listed(self._book.store)
+
+    def _find(self, call: Call) -> Listed:
+        wanted = call.path["id"]
+        found = next((one for one in self._listed() if one.job.id == wanted), None)
+        if found is None:
+            raise Refusal(404, f"There is no job {wanted}.", "It may have been removed.")
+        return found
+
+    def _row_of(self, job: Job) -> JobRow:
+        """A job as it is after a change."""
+        return next(_row(one) for one in self._listed() if one.job.id == job.id)
+
+    def _coming(self, job: Job) -> list[float]:
+        try:
+            return list(islice(instants(job.rule, job.zone, self._app.clock.now()), _COMING))
+        except ScheduleError:  # its zone is gone; whatever runs it says so and lets it rest
+            return []
+
+
+def _row(one: Listed) -> JobRow:
+    job = one.job
+    return JobRow(
+        id=job.id,
+        name=job.name,
+        prompt=job.prompt,
+        schedule=job.schedule,
+        zone=job.zone,
+        state=one.state,
+        paused=job.paused,
+        running=one.is_running,
+        next=one.planned.starts if one.planned else None,
+        last=_run(one.last) if one.last else None,
+        deliver=job.deliver,
+        budget=job.budget,
+        timeout=length(job.timeout),
+        jitter=length(job.jitter) if job.jitter else "",
+        catch_up=job.catch_up,
+        tools=", ".join(job.toolsets),
+        model=job.model,
+        cwd=job.cwd,
+        times=job.times,
+        by=job.by,
+        created=job.created,
+    )
+
+
+def _run(one: Instant) -> Run:
+    return Run(one.due, one.state, one.cause, one.reason, one.repeats, one.session, one.began, one.ended, one.delivery)
