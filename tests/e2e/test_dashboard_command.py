@@ -16,6 +16,24 @@ import pytest
 from hermes.testing.installed import InstalledHermes
 
 _PATIENCE = 30.0
+_STUBBORN = """
+import asyncio
+from fastapi import APIRouter
+
+router = APIRouter()
+tasks = []
+
+async def hang():
+    while True:
+        try:
+            await asyncio.sleep(1)
+        except:
+            pass
+
+@router.get("/start")
+async def start():
+    tasks.append(asyncio.create_task(hang()))
+"""
 
 
 @asynccontextmanager
@@ -88,6 +106,36 @@ async def test_it_does_not_listen_to_others_unguarded(tmp_path: Path, environ: d
     done = await InstalledHermes(tmp_path).run("dashboard", "--host", "0.0.0.0", "--port", "0", **environ)  # noqa: S104
     assert done.code != 0
     assert words in done.err
+
+
+async def test_a_certificate_that_can_not_be_used_is_said_before_anything_is_served(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    (tmp_path / "no.pem").write_text("no certificate")
+    for name in ("missing.pem", "no.pem"):
+        file = str(tmp_path / name)
+        done = await hermes.run(
+            "dashboard", "--port", "0", HERMES_DASHBOARD_TLS_CERT=file, HERMES_DASHBOARD_TLS_KEY=file
+        )
+        assert (done.code, done.out) == (1, "")
+        assert "can't be used" in done.err
+        assert "dashboard.tls_cert" in done.err
+
+
+async def test_a_plugin_whose_task_will_not_end_does_not_keep_the_process(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    folder = hermes.home / "plugins" / "stubborn" / "dashboard"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text('{"name": "stubborn", "version": "1", "api": "plugin_api.py"}')
+    (folder / "plugin_api.py").write_text(_STUBBORN)
+    assert (await hermes.run("plugins", "enable", "stubborn")).code == 0
+    token = (await hermes.run("dashboard", "--print-token", "--scope", "observe")).out.strip()
+    async with _running(hermes) as (process, url, _), httpx2.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
+        path = f"{url}/api/plugins/stubborn/start"
+        assert (await client.get(path, headers={"Authorization": f"Bearer {token}"})).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        out, _ = await asyncio.wait_for(process.communicate(), _PATIENCE)
+        assert process.returncode == 0
+        assert "has ended" in out.decode()
 
 
 async def test_tokens_say_what_they_are_for(tmp_path: Path) -> None:

@@ -218,6 +218,83 @@ async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(tmp_path
         assert "plugin:bad" not in owners
 
 
+_STUBBORN = """
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+from fastapi import APIRouter
+
+async def hang():
+    while not Path({free!r}).exists():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            pass
+
+@asynccontextmanager
+async def life(app):
+    {start}
+    yield
+    {end}
+
+router = APIRouter(lifespan=life)
+
+@router.get("/x")
+async def x():
+    return {{"ok": 1}}
+
+@router.get("/leave")
+async def leave():
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "parts", [{"start": "await hang()"}, {"start": "raise SystemExit(3)"}, {"start": "raise ValueError('no')"}]
+)
+async def test_a_plugin_that_does_not_start_is_shown_and_the_page_goes_on(
+    tmp_path: Path, parts: dict[str, str]
+) -> None:
+    free = tmp_path / "free"
+    _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), end="pass", **parts))
+    async with opened(tmp_path) as house:
+        house.served.plugins.patience = (0.1, 0.1)
+        row = await _enable(house, "slow")
+        assert row["state"] == "failed"
+        assert row["error"]
+        assert (await house.ask("GET", "/api/plugins/slow/x")).status_code == 404
+        free.touch()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"start": "app.task = asyncio.create_task(hang())", "end": "pass"},
+        {"start": "pass", "end": "await hang()"},
+        {"start": "pass", "end": "raise SystemExit(3)"},
+        {"start": "pass", "end": "raise ValueError('no')"},
+    ],
+)
+async def test_a_plugin_that_does_not_end_keeps_nobody(tmp_path: Path, parts: dict[str, str]) -> None:
+    free = tmp_path / "free"
+    _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), **parts))
+    async with opened(tmp_path) as house:
+        house.served.plugins.patience = (PATIENCE, 0.1)
+        await _enable(house, "slow")
+        assert await house.call("GET", "/api/plugins/slow/x") == {"ok": 1}
+        await house.call("PUT", "/api/plugins/slow", {"enabled": False})
+        assert (await house.ask("GET", "/api/plugins/slow/x")).status_code == 404
+        free.touch()
+
+
+async def test_a_plugin_can_not_end_the_dashboard(tmp_path: Path) -> None:
+    _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free="/", start="pass", end="pass"))
+    async with opened(tmp_path) as house:
+        await _enable(house, "slow")
+        assert (await house.ask("GET", "/api/plugins/slow/leave")).status_code == 500
+        assert await house.call("GET", "/api/plugins/slow/x") == {"ok": 1}
+
+
 async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
     """The code on the page is what is run here."""
     blocks = dict(re.findall(r"`(dashboard/[\w.]+)`:\n\n```\w+\n(.*?)```", _GUIDE.read_text(), re.DOTALL))

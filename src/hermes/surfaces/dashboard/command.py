@@ -4,7 +4,9 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,6 +18,7 @@ from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES
 from hermes.surfaces.dashboard.running import Running, announce, running_dashboard
+from hermes.surfaces.web.listening import require_certificate
 
 _EXAMPLES = """\
 examples:
@@ -26,6 +29,7 @@ examples:
 _MINUTE = 60.0
 _DAY = 24 * 3600.0
 _PATIENCE = 10.0  # seconds to wait for a dashboard that runs
+_GOODBYE = 2.0  # seconds for tasks to end
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -145,10 +149,30 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(app, load_secrets(home=home), ready, stop)
 
+    require_certificate(settings.dashboard.tls_cert, settings.dashboard.tls_key)
     with build(settings, home) as app:
-        asyncio.run(main())
+        _run(main())
     print("The dashboard has ended.")
     return 0
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Like `asyncio.run`, which would wait for ever where a task of a plugin does not end when it is told to."""
+
+    async def finish() -> bool:
+        await work
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        return not left or not (await asyncio.wait(left, timeout=_GOODBYE))[1]
+
+    runner = asyncio.Runner()
+    all_ended = True
+    try:
+        all_ended = runner.run(finish())
+    finally:
+        if all_ended:
+            runner.close()
 
 
 def _has_screen() -> bool:

@@ -28,6 +28,8 @@ log = logging.getLogger("hermes.dashboard")
 
 _running: ContextVar["Running | None"] = ContextVar("hermes_dashboard_plugin", default=None)
 _PREFIX = "hermes_plugin_"
+_PATIENCE = 10.0  # seconds for a plugin to start
+_GOODBYE = 3.0  # seconds for it to end
 
 
 class Running:
@@ -39,10 +41,12 @@ class Running:
         self.tasks: set[asyncio.Task[Any]] = set()
         self._page: dict[str, str] = {}
         self._app: ASGIApp | None = None
-        self._life = contextlib.AsyncExitStack()
+        self._life: asyncio.Task[None] | None = None
+        self._begun = asyncio.Event()
+        self._ending = asyncio.Event()
 
     @classmethod
-    async def start(cls, plugin: Plugin) -> Self:
+    async def start(cls, plugin: Plugin, patience: float) -> Self:
         """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
         running = cls(plugin)
         files = await asyncio.to_thread(sealed.read, plugin.folder, plugin.hash)
@@ -52,9 +56,29 @@ class Running:
             with running._in_its_name():
                 module = _import(plugin, api, files)
                 app = _application(module)
-                await running._life.enter_async_context(app.router.lifespan_context(app))
+                running._life = asyncio.get_running_loop().create_task(running._live(app))
+                await running._until_begun(running._life, patience)
                 running._app = app
         return running
+
+    async def _live(self, app: Any) -> None:
+        """From its start to its end in one task: what it opens, it may have to close in the same one."""
+        try:
+            async with app.router.lifespan_context(app):
+                self._begun.set()
+                await self._ending.wait()
+        except SystemExit as error:  # out of a task it would end the dashboard
+            raise HermesError("it tried to end Hermes") from error
+
+    async def _until_begun(self, life: "asyncio.Task[None]", patience: float) -> None:
+        begun = asyncio.get_running_loop().create_task(self._begun.wait())
+        await asyncio.wait({life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        if life.done():
+            life.result()
+        if not self._begun.is_set():
+            await self.stop(0.0)
+            raise HermesError(f"it did not start within {patience:g} seconds")
 
     def file(self, name: str) -> bytes | None:
         """A file of its page, as it was agreed to; None when there is none, or it is no longer that."""
@@ -78,17 +102,19 @@ class Running:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
 
-    async def stop(self) -> None:
-        """Ends its subscriptions, its tasks and its routes."""
+    async def stop(self, patience: float) -> None:
+        """Ends its subscriptions, its tasks and its routes. What will not end is left behind, and said."""
         self._app = None
         default_bus().end_owned(self.owner)
-        for task in list(self.tasks):
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        try:
-            await self._life.aclose()
-        except Exception:  # a plugin's own end is its own failure
-            log.exception("the plugin %s did not end in order", self.plugin.name)
+        await _cancelled(self.tasks - {self._life}, patience)
+        if self._life is not None:
+            self._ending.set()
+            await asyncio.wait({self._life}, timeout=patience)
+            await _cancelled({self._life}, patience)
+            if self._life.done() and not self._life.cancelled() and (error := self._life.exception()):
+                log.error("the plugin %s did not end in order", self.plugin.name, exc_info=error)
+        if self.tasks:
+            log.warning("%d tasks of the plugin %s will not end", len(self.tasks), self.plugin.name)
         default_bus().end_owned(self.owner)
         sealed.unload(f"{_PREFIX}{self.plugin.name}")
 
@@ -110,6 +136,8 @@ class Plugins:
         self._table = table
         self._running: dict[str, Running] = {}
         self._changing = asyncio.Lock()
+        self.patience = (_PATIENCE, _GOODBYE)
+        """Seconds for a plugin to start, and to end."""
         self.errors: dict[str, str] = {}
 
     @property
@@ -156,7 +184,7 @@ class Plugins:
     async def _start(self, plugin: Plugin) -> None:
         _track_tasks()
         try:
-            running = await Running.start(plugin)
+            running = await Running.start(plugin, self.patience[0])
         except BaseException as error:
             if not isinstance(error, Exception | SystemExit):
                 raise
@@ -169,7 +197,7 @@ class Plugins:
 
     async def _stop(self, name: str) -> None:
         self._table.dismiss_plugin(name)
-        await self._running.pop(name).stop()
+        await self._running.pop(name).stop(self.patience[1])
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -201,7 +229,18 @@ def _application(module: ModuleType) -> Any:
 
 
 async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    await app(scope, receive, send)
+    try:
+        await app(scope, receive, send)
+    except SystemExit as error:  # as above
+        raise HermesError("it tried to end Hermes") from error
+
+
+async def _cancelled(tasks: "set[asyncio.Task[Any]]", patience: float) -> None:
+    """Cancels them, and waits for as long as that may take."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=patience)
 
 
 def _track_tasks() -> None:

@@ -1,8 +1,8 @@
-"""A socket to listen on, made the same way for every server of Hermes."""
+"""A socket to listen on, made the same way for every server of Hermes, and whether a certificate can be used."""
 
 import socket
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, SettingsError
 
 _BACKLOG = 2048  # connections that wait to be accepted
 
@@ -22,3 +22,24 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
         raise HermesError(f"{who} can't listen on {host}:{port} ({why}).", hint=hint) from error
     listener.set_inheritable(False)
     return listener
+
+
+def require_certificate(cert: str, key: str) -> None:
+    """SettingsError when a certificate and its key, where they are set, can't be used together."""
+    if not cert or not key:
+        return
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=_no_password)
+    except (OSError, ValueError) as error:  # an SSLError is one
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise SettingsError(
+            f"The certificate can't be used: {cert} with the key {key} ({why.lower()}).",
+            hint="Set dashboard.tls_cert and dashboard.tls_key to PEM files that belong together, without a password.",
+        ) from error
+
+
+def _no_password() -> str:
+    """Nobody is there to be asked."""
+    raise ValueError("the key has a password")
