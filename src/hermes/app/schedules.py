@@ -67,7 +67,10 @@ class JobBook:
     def add(self, draft: Draft, *, paused: str = "") -> tuple[Job, Instant | None]:
         """Makes a job; returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
-        return job, self._put(job, "added", "")
+        planned = following(job, self._app.clock.now())
+        self.store.put(job, dropped="", following=planned)
+        self.changed(job, "added", planned)
+        return job, planned
 
     def preview(self, draft: Draft) -> Job:
         """The job that a draft would become. Raises ScheduleError; writes nothing."""
@@ -97,46 +100,50 @@ class JobBook:
         )
 
     def edit(self, name: str, /, **changes: Any) -> tuple[Job, Instant | None]:
-        """Changes fields of a job; a new schedule or zone is understood anew."""
-        job = msgspec.structs.replace(self.store.find(name), **changes)
+        """Changes fields of a job, and no others; a new schedule or zone is understood anew."""
+        found = self.store.find(name)
         if {"schedule", "zone"} & changes.keys():
-            zone = changes.get("zone") or job.zone
-            rule, zone = understand(job.schedule, self._app.clock.now(), zone)
-            job = msgspec.structs.replace(job, rule=rule, zone=zone)
-        job = _checked(job)
-        return job, self._put(job, "edited", "the job was changed")
+            schedule, zone = changes.get("schedule", found.schedule), changes.get("zone") or found.zone
+            changes["rule"], changes["zone"] = understand(schedule, self._app.clock.now(), zone)
+        _checked(msgspec.structs.replace(found, **changes))
+        return self._change(found, "edited", "the job was changed", **changes)
 
     def pause(self, name: str, *, why: str = "by you") -> Job:
         """Nothing runs until it is resumed."""
-        job = msgspec.structs.replace(self.store.find(name), paused=why)
-        self._put(job, "paused", "the job was paused")
-        return job
+        return self._change(self.store.find(name), "paused", "the job was paused", paused=why)[0]
 
     def rest(self, job: Job, why: str) -> None:
         """It can't run any more as it is, until somebody sees to it."""
-        self._put(msgspec.structs.replace(job, paused=why), "paused", why)
+        self._change(job, "paused", why, paused=why)
 
     def replan(self, job: Job, coming: Instant) -> None:
         """What was planned by a clock that was ahead gives way to what comes first by the clock as it is now."""
-        self.store.put(job, dropped="the clock was set back", following=coming)
-        self.changed(job, "edited", coming)
+        now = self._app.clock.now()
+
+        def plan(found: Job) -> Instant | None:
+            return coming if found == job else following(found, now)
+
+        found, planned = self.store.change(job.id, lambda found: found, plan, dropped="the clock was set back")
+        self.changed(found, "edited", planned)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
         """It runs again, from its next instant on."""
-        found = self.store.find(name)
-        job = msgspec.structs.replace(found, paused="", times=1 if found.paused == _DONE else found.times)
-        planned = following(job, self._app.clock.now())
-        if planned is None:
-            hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
-            raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
-        self._put(job, "resumed", "the job was resumed")
+        found, now = self.store.find(name), self._app.clock.now()
+
+        def plan(job: Job) -> Instant:
+            planned = following(job, now)
+            if planned is None:
+                hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
+                raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
+            return planned
+
+        job, planned = self.store.change(found.id, _awake, plan, dropped="the job was resumed")
+        self.changed(job, "resumed", planned)
         return job, planned
 
     def remove(self, name: str) -> Job:
         """It is gone; what it did stays in the history."""
-        job = msgspec.structs.replace(self.store.find(name), removed=True)
-        self._put(job, "removed", "the job was removed")
-        return job
+        return self._change(self.store.find(name), "removed", "the job was removed", removed=True)[0]
 
     def by_hand(self, name: str) -> tuple[Job, Instant]:
         """A run for now, also of a job that is paused. Whoever runs it claims it, or plans it for the loop."""
@@ -158,11 +165,21 @@ class JobBook:
         """Publishes an event of the schedules."""
         self._app.bus.publish(event.topic, msgspec.to_builtins(event))
 
-    def _put(self, job: Job, change: Change, dropped: str) -> Instant | None:
-        planned = following(job, self._app.clock.now())
-        self.store.put(job, dropped=dropped, following=planned)
-        self.changed(job, change, planned)
-        return planned
+    def _change(self, job: Job, change: Change, dropped: str, /, **fields: Any) -> tuple[Job, Instant | None]:
+        """Changes these fields, whatever else has changed since the job was looked at."""
+        now = self._app.clock.now()
+        changed, planned = self.store.change(
+            job.id,
+            lambda found: msgspec.structs.replace(found, **fields),
+            lambda found: following(found, now),
+            dropped=dropped,
+        )
+        self.changed(changed, change, planned)
+        return changed, planned
+
+
+def _awake(job: Job) -> Job:
+    return msgspec.structs.replace(job, paused="", times=1 if job.paused == _DONE else job.times)
 
 
 def answer_of(app: App, session: str) -> str:

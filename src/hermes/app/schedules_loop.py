@@ -203,10 +203,17 @@ class ScheduleLoop:
         """Takes an instant to run it here, and plans the next one; None if another process has it."""
         if instant.cause == "hand":
             return self._book.store.claim(instant)
-        after = self._book.ran(job)
-        coming = following(after, instant.due) if instant.cause == "schedule" else None
-        taken = self._book.store.claim(instant, ran=self._book.ran, following=coming)
-        if taken is not None and coming is None and instant.cause == "schedule":
+        ends = False
+
+        def after(found: Job) -> tuple[Job, Instant | None]:
+            nonlocal ends
+            left = self._book.ran(found)
+            coming = following(left, instant.due) if instant.cause == "schedule" else None
+            ends = coming is None and instant.cause == "schedule"
+            return left, coming
+
+        taken = self._book.store.claim(instant, after)
+        if taken is not None and ends:
             self._book.changed(job, "ended")
         return taken
 

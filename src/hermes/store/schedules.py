@@ -2,7 +2,7 @@
 processes that look after the schedules, one runs it."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -13,6 +13,8 @@ from hermes.schema.schedules import Instant, Job, State
 from hermes.store.connection import log
 from hermes.store.database import Database
 from hermes.store.leases import TTL, is_gone, this_process
+
+Planned = TypeVar("Planned", bound=Instant | None)
 
 WAITING = "waiting"
 """The delivery of a result that has not reached its chat yet."""
@@ -62,18 +64,28 @@ class Schedules:
         raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
 
     def put(self, job: Job, *, dropped: str, following: Instant | None) -> None:
-        """Makes or changes a job. What was planned for it ends as skipped, for the reason given; `following` is planned
+        """Keeps a job as given. What was planned for it ends as skipped, for the reason given; `following` is planned
         instead."""
         now = self._clock.now()
+        self._db.write(lambda connection: _replan(connection, job, following, (dropped, now)))
 
-        def change(connection: apsw.Connection) -> None:
-            query = "UPDATE instants SET state = 'skipped', reason = ?, ended = ? WHERE job = ? AND state = 'planned'"
-            connection.execute(query, (dropped, now, job.id))
-            _put(connection, job)
-            if following is not None:
-                _write(connection, following)
+    def change(
+        self, name: str, change: Callable[[Job], Job], plan: Callable[[Job], Planned], *, dropped: str
+    ) -> tuple[Job, Planned]:
+        """Changes a job as it is now, whoever has changed it since it was looked at, and plans anew as `put` does.
+        Returns what it has become, and what is planned. UsageError when it is gone."""
+        now = self._clock.now()
 
-        self._db.write(change)
+        def write(connection: apsw.Connection) -> tuple[Job, Planned]:
+            job = _job(connection, name)
+            if job is None or job.removed:
+                raise UsageError(f"There is no job {name!r} any more.", hint="Nothing was changed.")
+            changed = change(job)
+            planned = plan(changed)
+            _replan(connection, changed, planned, (dropped, now))
+            return changed, planned
+
+        return self._db.write(write)
 
     def plan(self, *planned: Instant) -> None:
         """Writes instants down that are to run."""
@@ -96,11 +108,11 @@ class Schedules:
         return self._select("WHERE state = 'running' ORDER BY began", ())
 
     def claim(
-        self, instant: Instant, *, ran: Callable[[Job], Job] | None = None, following: Instant | None = None
+        self, instant: Instant, after: Callable[[Job], tuple[Job, Instant | None]] | None = None
     ) -> Instant | None:
         """Takes an instant to run it here, and plans the one after it; None if it is not to be had (any more).
 
-        A job runs once at a time. `ran` says what the run changes about the job.
+        A job runs once at a time. `after` says what the run makes of the job as it is now, and what comes next.
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
@@ -118,10 +130,11 @@ class Schedules:
             connection.execute(query, (taken.owner, taken.expires, now, instant.job, instant.due))
             if not connection.changes():
                 return None
-            if ran is not None:
-                _change_job(connection, instant.job, ran)
-            if following is not None:
-                _write(connection, following)
+            if after is not None and (job := _job(connection, instant.job)) is not None:
+                changed, following = after(job)
+                _put(connection, changed)
+                if following is not None:
+                    _write(connection, following)
             return taken
 
         return self._db.write(take)
@@ -222,11 +235,19 @@ def _put(connection: apsw.Connection, job: Job) -> None:
     )
 
 
-def _change_job(connection: apsw.Connection, name: str, change: Callable[[Job], Job]) -> None:
-    """Changes the job as it is now, whoever has changed it since it was looked at."""
-    job = _read(name, str(connection.execute("SELECT data FROM jobs WHERE id = ?", (name,)).get))
-    if job is not None and (changed := change(job)) != job:
-        _put(connection, changed)
+def _job(connection: apsw.Connection, name: str) -> Job | None:
+    """A job as it is now."""
+    data = connection.execute("SELECT data FROM jobs WHERE id = ?", (name,)).get
+    return None if data is None else _read(name, str(data))
+
+
+def _replan(connection: apsw.Connection, job: Job, following: Instant | None, dropped: tuple[str, float]) -> None:
+    """Keeps a job, and plans `following` in place of all that was planned; `dropped` says why, and when."""
+    query = "UPDATE instants SET state = 'skipped', reason = ?, ended = ? WHERE job = ? AND state = 'planned'"
+    connection.execute(query, (*dropped, job.id))
+    _put(connection, job)
+    if following is not None:
+        _write(connection, following)
 
 
 def _write(connection: apsw.Connection, instant: Instant) -> None:

@@ -79,8 +79,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(tmp_path: Path, *replies: Served | str, settings: Settings | None = None) -> AsyncIterator[Bench]:
-    clock = FakeClock(MONDAY)
+async def bench(
+    tmp_path: Path, *replies: Served | str, settings: Settings | None = None, clock: FakeClock | None = None
+) -> AsyncIterator[Bench]:
+    clock = clock or FakeClock(MONDAY)
     section = Section(timezone="Europe/Berlin")
     settings = settings or Settings(schedules=section)
     async with ModelServer(*(replies or ("Something.",)), repeat=True) as server:
@@ -193,7 +195,8 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_p
         dead = Table(b.app.store._db, b.clock, owner="elsewhere:1:unknown")
         b.clock.advance(HOUR)
         instant = b.book.store.planned()[0]
-        assert dead.claim(instant, following=Instant(job.id, instant.due + HOUR, instant.due + HOUR, "schedule"))
+        coming = Instant(job.id, instant.due + HOUR, instant.due + HOUR, "schedule")
+        assert dead.claim(instant, lambda found: (found, coming))
         await b.until_idle()
         assert [one[0] for one in b.history()] == ["running"]  # its heartbeat may still come
         b.clock.advance(TTL + 1)
@@ -420,14 +423,62 @@ async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dic
 
 async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
-        seen = b.job("every hour", times=3)
+        seen = b.job("every hour", times=1)
         b.clock.advance(HOUR)
         instant = b.book.store.planned()[0]
-        changed = msgspec.structs.replace(seen, name="renamed")
+        changed = msgspec.structs.replace(seen, name="renamed", times=3)
         b.book.store.put(changed, dropped="", following=instant)
         assert b.loop.claim(seen, instant) is not None
         job = b.book.store.find(seen.id)
         assert (job.name, job.times) == ("renamed", 2)
+        assert [one.due for one in b.book.store.planned()] == [MONDAY + 2 * HOUR]
+
+
+class _Interrupted(FakeClock):
+    """Something happens when somebody next looks at it."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    # pyrefly: ignore[missing-override-decorator]
+    def now(self) -> float:
+        happens, self.meanwhile = self.meanwhile, None
+        if happens is not None:
+            happens()
+        return super().now()
+
+
+async def test_a_run_that_begins_while_the_job_is_changed_counts(tmp_path: Path) -> None:
+    clock = _Interrupted(MONDAY)
+    async with bench(tmp_path, clock=clock) as b:
+        seen = b.job("every hour", times=4)
+        changes: list[Callable[[str], object]] = [
+            lambda name: b.book.edit(name, name="renamed"),
+            lambda name: b.book.edit(name, schedule="every 2 hours"),
+            b.book.pause,
+            b.book.resume,
+        ]
+        for left, change in zip((3, 2, 1, 1), changes, strict=True):
+            clock.advance(2 * HOUR)
+            planned = b.book.store.planned()
+            clock.meanwhile = lambda planned=planned: [b.loop.claim(seen, one) for one in planned]
+            change(seen.id)
+            for one in b.book.store.running():
+                b.book.store.end(one, "done")
+            job = b.book.store.find(seen.id)
+            assert (job.name, job.times) == ("renamed", left)
+        job = b.book.store.find(seen.id)
+        assert (job.paused, job.schedule) == ("", "every 2 hours")
+
+
+async def test_a_job_that_is_removed_while_it_is_changed_stays_removed(tmp_path: Path) -> None:
+    clock = _Interrupted(MONDAY)
+    async with bench(tmp_path, clock=clock) as b:
+        job = b.job("every hour")
+        clock.meanwhile = lambda: b.book.remove(job.id)
+        with pytest.raises(HermesError, match="There is no job"):
+            b.book.edit(job.id, name="renamed")
+        assert b.book.store.jobs() == []
+        assert b.book.store.planned() == []
 
 
 async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(tmp_path: Path) -> None:
