@@ -184,6 +184,19 @@ async def test_a_session_that_is_deleted_ends_its_feed(house: House) -> None:
         assert closed.value.rcvd.code == 4004
 
 
+async def test_a_dashboard_that_ends_does_not_say_that_the_session_is_gone(house: House) -> None:
+    session = _begin(house)
+    async with house.socket(f"/api/sessions/{session}/feed") as one, house.socket("/api/feed") as all_of_it:
+        for socket in (one, all_of_it):
+            await frames(socket, is_type("feed.hello"))
+        house.served.board.hub.stop()
+        for socket in (one, all_of_it):
+            with pytest.raises(ConnectionClosed) as closed:
+                await frames(socket, lambda _: False)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1012
+
+
 async def test_there_is_no_feed_of_a_session_that_is_none(house: House) -> None:
     async with house.socket("/api/sessions/none/feed") as socket:
         with pytest.raises(ConnectionClosed) as closed:

@@ -25,6 +25,7 @@ class SessionFeed:
         self._session = session
         self._epoch = 0
         self._last = 0
+        self.deleted = False
 
     async def batches(self, *, epoch: int = 0, after: int = 0) -> AsyncIterator[list[Item]]:
         """Everything after the cursor. Raises SessionNotFound when there is no such session to begin with."""
@@ -38,6 +39,7 @@ class SessionFeed:
                 async for batch in self._follow(inbox):
                     yield batch
             except SessionNotFound:
+                self.deleted = True
                 yield [self._note("feed.deleted")]
 
     async def _follow(self, inbox: Inbox) -> AsyncIterator[list[Item]]:

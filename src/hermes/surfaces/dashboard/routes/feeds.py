@@ -24,6 +24,7 @@ from hermes.surfaces.dashboard.routes.sessions import find
 log = logging.getLogger("hermes.dashboard")
 
 GONE = 4004
+RESTARTS = 1012  # come back
 NOT_YOURS = 4003
 _FRAME = 256 * 1024  # bytes of events in one frame
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
@@ -71,7 +72,11 @@ class FeedRoutes:
                     await _send(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
-            await socket.close(GONE, "no such session")
+                feed.deleted = True
+            if feed.deleted:
+                await socket.close(GONE, "no such session")
+            else:  # the dashboard ends: another will have the session
+                await socket.close(RESTARTS)
 
         await _run(socket, show())
 
@@ -93,7 +98,7 @@ class FeedRoutes:
                 await _send(socket, [Item(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
                     await _send(socket, batch)
-            await socket.close(1012)
+            await socket.close(RESTARTS)
 
         await _run(socket, show())
 
