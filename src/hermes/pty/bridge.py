@@ -21,7 +21,7 @@ except ImportError:  # a platform without terminals of this kind
     fcntl = termios = None
 
 CHUNK = 64 * 1024  # the most that one read returns, unless it is told otherwise
-_PIECE = 4096  # bytes that the kernel hands out at most
+_PIECE = 4096  # bytes that the kernel hands out at once, as a rule
 _FLOW = _PIECE // 2  # bytes that mean: more will follow at once
 _NEXT = 1  # milliseconds for the kernel to have the next ones
 _WIDEST = 0xFFFF
@@ -45,6 +45,7 @@ class PtyBridge:
         self._hung_up = False
         self._more = select.poll()
         self._more.register(master, select.POLLIN)
+        self._room = memoryview(bytearray(_PIECE))
 
     @classmethod
     def is_available(cls) -> bool:
@@ -105,7 +106,7 @@ class PtyBridge:
     def read(self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0) -> bytes | None:
         """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read.
 
-        With `linger`, a stream that flows is followed for about so long, to return more of it at once.
+        With `linger`, a stream that flows is followed, and waited for about so long, to return more of it at once.
         """
         if self._master < 0:
             return None
@@ -170,25 +171,34 @@ class PtyBridge:
         self.close()
 
     def _take(self, most: int = CHUNK, linger: float = 0.0) -> bytes:
-        """What can be read at once."""
-        pieces: list[bytes] = []
-        size, master = 0, self._master
-        end = time.monotonic() + linger if linger else 0.0
+        """What can be read at once. The room for it is kept: a fresh one for each stretch of a stream is dear."""
+        size, master, room = 0, self._master, self._room
+        end = 0.0
         while size < most:
+            if size == len(room):
+                room = self._enlarge(most)
             try:
-                piece = os.read(master, min(_PIECE, most - size))
+                got = os.readv(master, (room[size:most],))
             except BlockingIOError:
-                if size < _FLOW or time.monotonic() >= end or not self._more.poll(_NEXT):
+                now = time.monotonic()
+                end = end or now + linger
+                if size < _FLOW or now >= end or not self._more.poll(_NEXT):
                     break
                 continue
             except OSError:  # EIO on Linux, where others report the end of the file
-                piece = b""
-            if not piece:
+                got = 0
+            if not got:
                 self._hung_up = True
                 break
-            pieces.append(piece)
-            size += len(piece)
-        return b"".join(pieces)
+            size += got
+        return bytes(room[:size])
+
+    def _enlarge(self, size: int) -> memoryview:
+        """Room for a stream. Most terminals never need it."""
+        room = memoryview(bytearray(size))
+        room[: len(self._room)] = self._room
+        self._room = room
+        return room
 
 
 def _open() -> tuple[int, int]:
