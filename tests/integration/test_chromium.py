@@ -33,7 +33,7 @@ class Bare:
         self.package = folder / "package" / "bin"
         self.cache = folder / "cache" / "hermes"
         self.bin.mkdir()
-        for name in ("sh", "mkdir", "cp", "chmod", "unshare"):
+        for name in ("sh", "mkdir", "cp", "tar", "unshare"):
             if found := shutil.which(name):
                 self.link(name, Path(found))
         self.environ = {"PATH": str(self.bin), "XDG_CACHE_HOME": str(folder / "cache"), "PIP_NO_INDEX": "1"}

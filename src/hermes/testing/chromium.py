@@ -4,7 +4,6 @@ import os
 import platform
 import shutil
 import sys
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -106,8 +105,7 @@ def _unpack(packed: Path, folder: Path, node: Node, environ: Mapping[str, str]) 
     file = folder / packed.stem
     run([node.program, "-e", _INFLATE, str(packed), str(file)], environ)
     if file.suffix == ".tar":
-        with tarfile.open(file) as archive:
-            archive.extractall(folder, filter="data")
+        run(["tar", "-o", "-C", str(folder), "-xf", str(file)], environ)
         file.unlink()
 
 
