@@ -8,6 +8,7 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 from tests.e2e.dashboard.chatting import width
 from tests.e2e.dashboard.conftest import Board, Complaints, again
 from tests.e2e.dashboard.past import call, past_of, reply, teach, write_past
+from tests.e2e.dashboard.planned import plan_job
 from tests.e2e.dashboard.test_access import found_by_axe
 from tests.e2e.dashboard.test_plugins import write_tally
 from tests.e2e.dashboard.walking import go
@@ -26,6 +27,8 @@ _VIEWS = {
     "/learning/memory": ".memory-file",
     "/learning/skills": ".skill",
     "/learning/history": ".change",
+    "/schedules": ".job",
+    "/schedules/new": ".job-form",
     "/plugins": ".plugin",
 }
 
@@ -37,6 +40,7 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
     home = dashboard.hermes.home
     ids = write_past(home, time.time())
     teach(home)
+    job = plan_job(home)
     write_tally(dashboard)
     view = ViewportSize(width=wide, height=740)
     async with again(browser, dashboard, complaints, viewport=view, color_scheme=scheme) as page:
@@ -44,7 +48,8 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
         await expect(page.locator(".live-head .tag")).to_have_text("live")
         with past_of(home, time.time()) as past:
             past.turn(ids["old"], "w" * 300, *call("c8", "read_file", path="p" * 300), reply("Long: " + "x" * 400))
-        for path, seen in {**_VIEWS, f"/sessions/{ids['main']}?at=12": ".details .output"}.items():
+        more = {f"/sessions/{ids['main']}?at=12": ".details .output", f"/schedules/{job}": ".past td"}
+        for path, seen in {**_VIEWS, **more}.items():
             await _fits(page, path, seen, wide)
         await go(page, "/plugins")
         await page.get_by_role("button", name="Look at it and enable").first.click()

@@ -32,12 +32,11 @@ export function listen() {
     const typing = isTyping(event.target);
     const sequence = Date.now() - pending.at < SECOND_KEY ? `${pending.key} ${name}` : "";
     const open = document.querySelector("dialog[open]");
-    const found = bindings.value.find(
-      (one) =>
-        (one.keys === name || (sequence && one.keys === sequence)) &&
-        (!typing || one.typing || name.startsWith("Mod+")) &&
-        (!open || one.inDialogs),
+    const find = (keys) => bindings.value.find(
+      (one) => one.keys === keys && (!typing || one.typing || name.startsWith("Mod+")) && (!open || one.inDialogs),
     );
+    // "g c" goes before a "c" of the view.
+    const found = (sequence && find(sequence)) || find(name);
     pending = { key: name, at: typing ? 0 : Date.now() };
     if (!found || found.run(event) === false) return;
     pending = { key: "", at: 0 };

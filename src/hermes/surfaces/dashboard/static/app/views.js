@@ -15,6 +15,10 @@ export const VIEWS = [
     load: () => import("../views/learning.js"),
   },
   {
+    name: "schedules", label: "Schedules", icon: "schedules", scope: "observe", key: "h",
+    load: () => import("../views/schedules.js"),
+  },
+  {
     name: "plugins", label: "Plugins", icon: "plugins", scope: "observe", key: "p",
     load: () => import("../views/plugins.js"),
   },

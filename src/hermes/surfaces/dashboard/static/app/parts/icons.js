@@ -5,6 +5,7 @@ export const ICONS = {
   live: "M3 12h4l3-7 4 14 3-7h4",
   terminal: "M4 5h16v14H4zM7.5 9.5 10 12l-2.5 2.5M12.5 15H16",
   learning: "M12 6c-2-1.6-4.6-2-8-2v14c3.4 0 6 .4 8 2 2-1.6 4.6-2 8-2V4c-3.4 0-6 .4-8 2zm0 0v14",
+  schedules: "M4 6h16v14H4zM4 10.5h16M8 3.5v4M16 3.5v4M12 13.5v2.5l2 1",
   plugins: "M9 4v5M15 4v5M6 9h12v3a6 6 0 0 1-12 0zM12 18v3",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.8v4.4M9 14.8v4.4",
   orb: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8 12a4 4 0 0 1 4-4",

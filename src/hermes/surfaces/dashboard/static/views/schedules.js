@@ -1,0 +1,13 @@
+// Schedules: the jobs, one of them with its past, and the form in which they are made and changed.
+import { html, useStyle } from "../app/ui.js";
+import { JobForm } from "./schedules/form.js";
+import { Job } from "./schedules/job.js";
+import { JobList } from "./schedules/list.js";
+
+export default function Schedules({ route }) {
+  const ready = useStyle("views/schedules.css");
+  if (!ready) return null;
+  const [id, part] = route.parts;
+  if (id === "new" || part === "edit") return html`<${JobForm} key=${route.path} id=${id === "new" ? "" : id} />`;
+  return id ? html`<${Job} key=${id} id=${id} />` : html`<${JobList} />`;
+}

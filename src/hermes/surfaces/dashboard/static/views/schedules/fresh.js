@@ -1,0 +1,21 @@
+// Keeping what is shown fresh: events of the schedules, and a look now and then at what others did in silence.
+import { BusFeed } from "../../app/feed.js";
+import { useEffect } from "../../app/ui.js";
+
+const LOOK = 10_000; // milliseconds; `hermes cron` and the clock change things without an event
+
+/** Calls `again` whenever something may have changed. */
+export function useFresh(again) {
+  useEffect(() => {
+    const news = (events) => events.some((event) => event.type !== "feed.hello") && again();
+    const look = () => document.visibilityState === "visible" && again();
+    const feed = new BusFeed("schedule.*", { onEvents: news });
+    const timer = setInterval(look, LOOK);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      feed.close();
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [again]);
+}

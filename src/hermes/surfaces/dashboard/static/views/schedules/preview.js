@@ -1,0 +1,42 @@
+// What a schedule means: its next instants while it is typed, or how far it was understood.
+import { api } from "../../app/api.js";
+import { Icon, Time } from "../../app/parts/basics.js";
+import { html, useEffect, useState } from "../../app/ui.js";
+import { onTheWall } from "./words.js";
+
+const PAUSE = 200; // milliseconds without a key before it is looked at
+
+/** {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet. */
+export function useMeaning(schedule, zone) {
+  const [meaning, setMeaning] = useState(null);
+  useEffect(() => {
+    let wanted = true;
+    if (!schedule.trim()) return setMeaning(null);
+    const look = () => api.post("/api/schedules/preview", { schedule, zone }).then(
+      (answer) => wanted && setMeaning(answer),
+      (error) => wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
+    );
+    const timer = setTimeout(look, PAUSE);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [schedule, zone]);
+  return meaning;
+}
+
+/** Instants in a list. */
+export function Coming({ next, zone }) {
+  return html`<ol class="plain coming">${next.map((at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
+    <span class="muted small"><${Time} at=${at} /></span></li>`)}</ol><p class="muted small">Times of ${zone}</p>`;
+}
+
+export function Meaning({ meaning }) {
+  return html`<div class="meaning" role="status" aria-label="What the schedule means">
+    ${!meaning && html`<p class="muted small">Write when it should run; the next times appear here.</p>`}
+    ${meaning?.problem && html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
+      <p class="muted small">${meaning.hint}</p>`}
+    ${meaning && !meaning.problem && html`<h3 class="section-title">It would run</h3>
+      <${Coming} next=${meaning.next} zone=${meaning.zone} />`}
+  </div>`;
+}
