@@ -113,6 +113,11 @@ async def test_a_session_is_renamed_branched_exported_and_deleted(tmp_path: Path
         page = await house.call("GET", f"/api/sessions/{session}/events?limit=2")
         assert page["more"]
         assert [event["seq"] for event in page["events"]] == [1, 2]
+        end = await house.call("GET", f"/api/sessions/{session}/events?after=-2&limit=2")
+        assert (end["more"], end["session"]["title"]) == (False, "Counting")
+        assert [event["seq"] for event in end["events"]] == [end["head"] - 1, end["head"]]
+        whole = await house.call("GET", f"/api/sessions/{session}/events?after=-5000")
+        assert whole["events"][0]["seq"] == 1
         assert (await house.ask("DELETE", f"/api/sessions/{session}", scope="chat")).status_code == 403
         assert (await house.call("DELETE", f"/api/sessions/{session}"))["rows"] == len(lines) - 1
         assert (await house.ask("GET", f"/api/sessions/{session}")).status_code == 404

@@ -53,15 +53,17 @@ class Follower:
     async def _look(self) -> None:
         since, self._since = self._since, time.time()
         first = not self._heads
-        for info in await asyncio.to_thread(self._recent, since):
+        recent = await asyncio.to_thread(self._recent, since)
+        for info in recent:
             known = max(self._heads.get(info.id, (0, 0)), self._hub.head(info.id))
             self._heads[info.id] = (info.epoch, info.head)
             if first:
                 self._hub.look(info.id)
             elif known < (info.epoch, info.head):
                 await self._tell(info, known, since - _LISTEN)
+        seen = {info.id for info in recent}
         for session in self._hub.sessions:
-            if session not in self._heads:  # one that works for another, or is gone
+            if session not in seen:  # one that works for another, an old one, or one that is gone
                 self._hub.look(session)
         while len(self._heads) > _REMEMBERED:
             del self._heads[next(iter(self._heads))]

@@ -69,7 +69,12 @@ class PageQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=5000)] = 500
 
 
+class EventQuery(PageQuery, frozen=True):
+    after: Annotated[int, Meta(description="Rows after this one; a negative number counts from the end.")] = 0
+
+
 class EventPage(msgspec.Struct, frozen=True):
+    session: SessionInfo
     epoch: int
     head: int
     events: list[dict[str, Any]]
@@ -114,7 +119,7 @@ class SessionRoutes:
             Endpoint("GET", one, "observe", self.show, answer=Detail),
             Endpoint("PATCH", one, "chat", self.rename, body=Title, answer=SessionInfo),
             Endpoint("DELETE", one, "admin", self.delete, answer=Rows),
-            Endpoint("GET", f"{one}/events", "observe", self.events, PageQuery, answer=EventPage),
+            Endpoint("GET", f"{one}/events", "observe", self.events, EventQuery, answer=EventPage),
             Endpoint("GET", f"{one}/messages", "observe", self.messages, PageQuery, answer=Messages),
             Endpoint("GET", f"{one}/children", "observe", self.children, answer=SessionList),
             Endpoint("GET", f"{one}/export", "observe", self.export, answer=None),
@@ -183,9 +188,10 @@ class SessionRoutes:
     def events(self, call: Call) -> EventPage:
         """Its rows, as envelopes."""
         info, query = find(self._board, call.path["id"]), call.query
-        rows = self._app.store.log.events(info.id, after=query.after, limit=query.limit + 1)
+        after = query.after if query.after >= 0 else max(0, info.head + query.after)
+        rows = self._app.store.log.events(info.id, after=after, limit=query.limit + 1)
         shown = [self._app.envelope(row) for row in rows[: query.limit]]
-        return EventPage(info.epoch, info.head, shown, more=len(rows) > query.limit)
+        return EventPage(info, info.epoch, info.head, shown, more=len(rows) > query.limit)
 
     def messages(self, call: Call) -> Messages:
         """What was said, whatever was compacted or undone since."""

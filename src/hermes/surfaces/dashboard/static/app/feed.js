@@ -6,6 +6,7 @@ const LONGEST_PAUSE = 8000;
 const LONG_AWAY = 30_000; // hidden or asleep for so long, a connection may be lost without a word
 const BEAT = 5000; // milliseconds between two looks at the clock: a long one means that the machine slept
 const GONE = new Set([4003, 4004]); // closed for good
+const REFUSED = new Set([401, 403, 404]); // asking again would not help
 
 class Feed {
   #socket = null;
@@ -56,10 +57,10 @@ class Feed {
     const attempt = ++this.#attempt;
     let socket;
     try {
-      socket = await openSocket(...this.target());
+      socket = await openSocket(...(await this.target()));
     } catch (error) {
       if (attempt !== this.#attempt || this.#closed) return;
-      if (error.status === 401 || error.status === 403) this.close();
+      if (REFUSED.has(error.status)) this.close();
       else this.#again();
       return;
     }
@@ -122,15 +123,20 @@ function hangUp(socket) {
   else socket.close();
 }
 
-/** Everything of one session: its rows from the cursor on, then what happens. `cursor` resumes an earlier feed. */
+/**
+ * Everything of one session: its rows from the cursor on, then what happens. `cursor` resumes an earlier feed; without
+ * one, `begin` is asked for it before the first connection.
+ */
 export class SessionFeed extends Feed {
-  constructor(session, handlers, cursor = { epoch: 0, seq: 0 }) {
+  constructor(session, { begin, ...handlers }, cursor = begin ? null : { epoch: 0, seq: 0 }) {
     super(handlers);
     this.session = session;
-    this.cursor = { ...cursor };
+    this.begin = begin;
+    this.cursor = cursor && { ...cursor };
   }
 
-  target() {
+  async target() {
+    this.cursor ??= await this.begin();
     const { epoch, seq } = this.cursor;
     return [`/api/sessions/${encodeURIComponent(this.session)}/feed`, { epoch, after: seq }];
   }

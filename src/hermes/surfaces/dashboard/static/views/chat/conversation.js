@@ -3,6 +3,7 @@ import { SessionFeed } from "../../app/feed.js";
 import { Store } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 import { Outbox } from "./outbox.js";
+import { Past } from "./past.js";
 import { fresh, reduce } from "./transcript.js";
 
 const REMEMBERED = 6; // sessions whose transcript is kept while another is shown
@@ -14,25 +15,25 @@ export class Conversation {
   #queue = [];
   #waiting = 0;
   #feed = null;
+  #past;
+  #beginning = null;
+  #reading = null;
 
   constructor(id) {
     this.id = id;
     this.transcript = new Store(fresh(id));
     this.state = new Store("connecting");
     this.outbox = new Outbox(id, this.transcript);
+    this.#past = new Past(id);
   }
 
-  /** Follows the session from where it was left. */
+  /** Follows the session from where it was left; at first, from its end on. */
   open() {
-    const { epoch, head } = this.transcript.value;
-    this.#feed = new SessionFeed(
-      this.id,
-      {
-        onEvents: (events) => this.#take(events),
-        onState: (state) => this.state.set(state),
-      },
-      { epoch, seq: head },
-    );
+    this.#feed = new SessionFeed(this.id, {
+      begin: () => this.#begin(),
+      onEvents: (events) => this.#take(events),
+      onState: (state) => this.state.set(state),
+    }, this.#cursor());
   }
 
   /** Stops following; what is known is kept. */
@@ -40,6 +41,44 @@ export class Conversation {
     this.#feed?.close();
     this.#feed = null;
     this.#flush();
+  }
+
+  /** Reads what was before, back to a row if one is given. Only once at a time. */
+  earlier(seq = Infinity) {
+    this.#reading ??= this.#extend(seq).finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #extend(seq) {
+    const { epoch, first } = this.transcript.value;
+    if (first === 1) return;
+    const found = await this.#past.before(this.transcript.value, seq);
+    this.#flush();
+    const now = this.transcript.value;
+    if (found && now.epoch === epoch && now.first === first) this.transcript.set(this.#past.extend(now, found));
+  }
+
+  #cursor() {
+    const { epoch, head } = this.transcript.value;
+    return head ? { epoch, seq: head } : null;
+  }
+
+  async #begin() {
+    this.#beginning ??= this.#readEnd().finally(() => {
+      this.#beginning = null;
+    });
+    await this.#beginning;
+    return this.#cursor();
+  }
+
+  async #readEnd() {
+    if (this.#cursor()) return; // it was read for a feed before
+    const end = await this.#past.end();
+    this.transcript.set(end);
+    const since = this.outbox.unsure();
+    if (since < end.first) this.earlier(since).catch(() => {}); // then it is not known whether they were sent
   }
 
   #take(events) {
@@ -57,7 +96,9 @@ export class Conversation {
     if (!this.#queue.length) return;
     const events = this.#queue;
     this.#queue = [];
-    this.transcript.set(reduce(this.transcript.value, events));
+    const next = reduce(this.transcript.value, events);
+    this.#past.add(next, events);
+    this.transcript.set(next);
   }
 }
 

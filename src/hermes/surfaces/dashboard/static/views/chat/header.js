@@ -7,9 +7,9 @@ import { ApprovalMode } from "./approvals.js";
 import { branch, compress, exportSession, redo, rename, retry, terminalOf, undo } from "./commands.js";
 import { Fill } from "./filling.js";
 
-/** The title of a session; until it has one, how it began. */
+/** The title of a session; until it has one, how it began, if that is known. */
 export function titleOf(state) {
-  const first = state.items.find((item) => item.kind === "user")?.text ?? "";
+  const first = (state.first === 1 && state.items.find((item) => item.kind === "user")?.text) || "";
   return state.title || first.split("\n")[0].slice(0, 80) || "Untitled";
 }
 

@@ -44,7 +44,8 @@ export class Outbox {
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {
-      const { epoch, seq, remarks } = await api.post(`/api/sessions/${encodeURIComponent(this.session)}/messages`, body);
+      const path = `/api/sessions/${encodeURIComponent(this.session)}/messages`;
+      const { epoch, seq, remarks } = await api.post(path, body);
       this.#change(message.key, { state: "accepted", seq, epoch });
       this.#settle();
       for (const remark of remarks) toast(remark);
@@ -55,6 +56,12 @@ export class Outbox {
       this.#settle();
       return false;
     }
+  }
+
+  /** The row behind which messages may stand of which nobody knows whether they were taken. */
+  unsure() {
+    const rows = this.messages.value.filter((one) => one.state === "failed" && one.unsure).map((one) => one.since);
+    return Math.min(...rows.filter((since) => since !== null));
   }
 
   #known() {
@@ -70,7 +77,8 @@ export class Outbox {
     const left = this.messages.value.filter((one) => {
       if (one.state === "accepted") return !(one.epoch === epoch && one.seq <= head);
       if (one.state !== "failed" || !one.unsure) return true;
-      const row = items.find((item) => item.kind === "user" && item.seq > after(one) && typed(item.text).text === one.text);
+      const row = items.find((item) => item.kind === "user" && item.seq > after(one) &&
+        typed(item.text).text === one.text);
       if (row) rows.set(one.text, row.seq);
       return !row;
     });

@@ -6,6 +6,7 @@ export function fresh(session) {
   return {
     session,
     epoch: 0,
+    first: 1, // seq of the first row that is known; those before it can be read
     head: 0, // seq of the last row
     items: [], // what is shown, in order; an item that changes is a new object
     live: null, // what is being written: {text, reasoning, tool, turn}
@@ -45,6 +46,8 @@ function apply(state, event) {
   }
   return HANDLERS[event.type]?.(state, event);
 }
+
+const NONE = []; // one and the same, so that equal items can be told
 
 const HANDLERS = {
   "feed.hello": (state, event) => {
@@ -109,7 +112,7 @@ const HANDLERS = {
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
-    const { text, images = [], delivery = "queue", origin = "user", seq, ts } = event;
+    const { text, images = NONE, delivery = "queue", origin = "user", seq, ts } = event;
     push(state, { kind: "user", key: `r${seq}`, seq, ts, text, images, delivery, origin, taken: false, turn: "" });
   },
   "agent.turn.started": (state, event) => {
@@ -119,11 +122,13 @@ const HANDLERS = {
   "agent.turn.steered": (state, event) => take(state, event.inputs),
   "agent.turn.ended": (state, event) => {
     const { reason, detail = "", usage = null, seq, ts } = event;
-    change(state, (item) => item.kind === "tool" && !item.ended, (item) =>
-      ({ status: "unknown", ended: ts, output: item.output }));
-    const last = state.items.findLastIndex((item) => item.kind === "end");
+    const begun = behindEnd(state, seq); // each end closes the calls before it
+    for (let at = begun; at < state.items.length; at++) {
+      const { kind, ended } = state.items[at];
+      if (kind === "tool" && !ended) replace(state, at, { status: "unknown", ended: ts });
+    }
     push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
-      ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(last + 1).some((item) =>
+      ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(begun).some((item) =>
         item.kind === "tool") });
     Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
   },
@@ -159,7 +164,7 @@ const HANDLERS = {
   "agent.tool.finished": (state, event) => {
     let at = findCall(state, event.call_id);
     if (at < 0) at = push(state, toolItem(event, event.call_id, event.name, ""));
-    const { text = "", ok = true, images = [], seq, ts } = event;
+    const { text = "", ok = true, images = NONE, seq, ts } = event;
     replace(state, at, { status: ok ? "done" : "failed", text, images, result: seq, ended: ts, output: "" });
   },
   "agent.approval.requested": (state, event) => ask(state, event, { approval: { ...event, answer: "" } }),
@@ -206,7 +211,7 @@ function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
   return {
     kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
-      text: "", images: [],
+      text: "", images: NONE,
     result: 0, started: 0, ended: 0, approval: null, question: null, turn,
   };
 }
@@ -229,10 +234,20 @@ function grow(state, event, field) {
 
 /** Words take their place where the model gets to hear them, not where they were typed. */
 function take(state, inputs = []) {
+  if (!inputs.length) return;
   const wanted = new Set(inputs);
-  const heard = state.items.filter((item) => item.kind === "user" && wanted.has(item.seq));
-  const others = state.items.filter((item) => !heard.includes(item));
-  state.items = [...others, ...heard.map((item) => ({ ...item, taken: true, turn: state.turn }))];
+  const heard = [];
+  const others = [];
+  for (const item of state.items.splice(behindEnd(state, Math.min(...inputs)))) {
+    if (item.kind === "user" && wanted.has(item.seq)) heard.push({ ...item, taken: true, turn: state.turn });
+    else others.push(item);
+  }
+  state.items.push(...others, ...heard);
+}
+
+/** Where the items behind the last end of a turn before a row begin. Ends never move, so all later rows are there. */
+function behindEnd(state, seq) {
+  return state.items.findLastIndex((item) => item.kind === "end" && item.seq < seq) + 1;
 }
 
 function spend(state, usage) {

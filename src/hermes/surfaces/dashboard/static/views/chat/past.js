@@ -1,0 +1,97 @@
+// The older part of a session. A transcript begins with the end of its log; what was before is read when it is wanted,
+// and then the transcript is what all the rows at hand come to. So it is the same as if it had begun there.
+import { api } from "../../app/api.js";
+import { fresh, reduce } from "./transcript.js";
+
+const PAGE = 400; // rows that are read at a time
+const MOST = 5000; // rows that one request may ask for
+
+export class Past {
+  #session;
+  #path;
+  #rows = []; // all that the transcript is made of, as long as there are others before them
+
+  constructor(session) {
+    this.#session = session;
+    this.#path = `/api/sessions/${encodeURIComponent(session)}/events`;
+  }
+
+  /** The transcript of the end of the log. */
+  async end() {
+    const { session, epoch, head, events } = await api.get(this.#path, { after: -PAGE, limit: PAGE });
+    const before = Math.max(0, head - PAGE);
+    const { first, rows } = this.#cut(events.filter((event) => event.seq <= head), before);
+    const { title, cwd, surface, kind, parent, model, cost_usd: cost } = session;
+    const known = first > 1 ? { title, cwd, surface, kind, parent, model, cost } : {};
+    this.#rows = rows;
+    return { ...told(this.#session, first, rows), ...known, epoch, head };
+  }
+
+  /** Notes what came since; `state` is the transcript with it. */
+  add(state, events) {
+    if (state.first === 1) this.#rows = []; // they are not needed any more
+    else this.#rows.push(...events.filter((event) => event.type === "feed.truncated" ||
+      (event.seq !== undefined && event.session_id === this.#session)));
+  }
+
+  /** Rows before a transcript, back to `seq` and some more: {first, rows}. Null when it is another log by now. */
+  async before({ epoch, first }, seq) {
+    const start = Math.max(0, Math.min(seq, first) - 1 - PAGE);
+    const events = [];
+    for (let after = start; after < first - 1; after += MOST) {
+      const limit = Math.min(MOST, first - 1 - after);
+      const page = await api.get(this.#path, { after, limit });
+      if (page.epoch !== epoch) return null;
+      events.push(...page.events.filter((event) => event.seq <= after + limit));
+    }
+    return this.#cut(events, start);
+  }
+
+  /** The transcript with rows that come before it. What has not changed stays the same object. */
+  extend(state, { first, rows }) {
+    this.#rows = [...rows, ...this.#rows];
+    const known = new Map(state.items.map((item) => [item.key, item]));
+    const items = told(this.#session, first, this.#rows).items.map((item) => {
+      const old = known.get(item.key);
+      return old && (isSame(old, item) || isAtWork(old, item)) ? old : item;
+    });
+    return { ...state, first, items };
+  }
+
+  /** Rows from where a transcript can begin, with a word where some are gone; `before` is the row before them. */
+  #cut(events, before) {
+    const at = before ? beginning(events) : 0;
+    const first = at ? events[at].seq : before + 1;
+    const rows = [];
+    let last = first - 1;
+    for (const event of events.slice(at)) {
+      if (event.seq > last + 1) rows.push({ type: "feed.truncated", session_id: this.#session, first: last + 1,
+        last: event.seq - 1 });
+      rows.push(event);
+      last = event.seq;
+    }
+    return { first, rows };
+  }
+}
+
+/** Behind the end of a turn; in a turn that is longer than that, with a reply, before which no call is open. */
+function beginning(events) {
+  const end = events.findIndex((event) => event.type === "agent.turn.ended");
+  if (end >= 0 && end < events.length / 2) return end + 1;
+  return Math.max(0, events.findIndex((event) => event.type === "agent.message.assistant"));
+}
+
+/** What rows come to. Those that begin with a reply are of a turn that has begun before. */
+function told(session, first, rows) {
+  const turn = first > 1 && rows[0]?.type === "agent.message.assistant" ? rows[0].turn_id ?? "" : "";
+  return reduce({ ...fresh(session), first, head: first - 1, turn }, rows);
+}
+
+function isSame(one, other) {
+  return Object.keys(other).every((name) => Object.is(one[name], other[name]));
+}
+
+/** A call whose output so far is in no row. */
+function isAtWork(one, other) {
+  return one.kind === "tool" && one.status === other.status && !one.ended && !other.ended;
+}

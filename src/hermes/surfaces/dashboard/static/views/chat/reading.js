@@ -1,0 +1,158 @@
+// Where a reader is in a long list: which rows are drawn, and that what is read never moves. Rows are drawn around that
+// place only; at the end, the newest are kept in sight.
+import { trying } from "../../app/parts.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "../../app/ui.js";
+
+const STEP = 60; // rows that are drawn at first, and more at a time
+const MOST = 240; // rows that are drawn at once
+const NEAR = 60; // pixels from the end that count as being there
+const AHEAD = 800; // pixels before an edge comes into sight, its rows are made ready
+
+/**
+ * {box, inner, top, bottom: refs; drawn, isBegin, isEnd; away, jump, earlier, beginning}. `first` is the row that the
+ * list begins with; if it is not 1, `read(seq)` gets more of them. `found` is a row to be shown.
+ */
+export function useReading(rows, { first: known, read, found }) {
+  const refs = { box: useRef(), inner: useRef(), top: useRef(), bottom: useRef() };
+  const held = useRef(true); // the end is to be kept in sight
+  const place = useRef(null); // what is to stay where it is
+  const [from, setFrom] = useState(null); // the first row that is drawn; null: as many as there are at the end
+  const [away, setAway] = useState(false);
+  const { first, last } = extent(rows, from, held.current);
+  const now = useRef();
+  now.current = { rows, first, last, more: known > 1 };
+  const move = (row) => {
+    place.current = held.current ? null : placeOf(refs);
+    setFrom(row);
+  };
+  const more = (seq) => trying(() => read(seq));
+  const earlier = () => {
+    if (first > 0) move(rows[Math.max(0, first - STEP)]);
+    if (first <= STEP && known > 1) more();
+  };
+  const leave = () => {
+    held.current = false;
+    place.current = null;
+    setFrom(now.current.rows[now.current.first] ?? null);
+  };
+  const jump = () => {
+    held.current = true;
+    setFrom(null);
+    setAway(false);
+    toEnd(refs.box.current);
+  };
+  useLayoutEffect(() => {
+    if (held.current) toEnd(refs.box.current);
+    else if (place.current) restore(refs, place.current);
+    place.current = null;
+  }, [from]);
+  useScrolling(refs, { held, now, leave, setAway });
+  const goTo = useGoal({ rows, first, last, known, found }, { box: refs.box, move, more, leave });
+  useEdges(refs, [from, first, last, rows.length, known], (edge) => {
+    if (held.current) return;
+    if (edge === refs.top.current) earlier();
+    else if (last < rows.length) move(rows[first + STEP]);
+  });
+  return {
+    ...refs, drawn: rows.slice(first, last), isBegin: first === 0 && known === 1, isEnd: last === rows.length, away,
+    jump, earlier: () => (held.current && leave(), earlier()), beginning: () => goTo({ seq: 1 }),
+  };
+}
+
+/** Which rows are drawn: at the end the last ones, elsewhere those behind `from`. */
+function extent(rows, from, held) {
+  const same = from ? rows.findIndex((row) => row.key === from.key) : -1;
+  const at = from && same < 0 ? rows.findIndex((row) => row.seq >= from.seq) : same; // it may have been folded away
+  if (at < 0) return { first: Math.max(0, rows.length - STEP), last: rows.length };
+  const first = held ? Math.max(at, rows.length - MOST) : at;
+  return { first, last: Math.min(rows.length, first + MOST) };
+}
+
+/** Follows the end while the reader is there, and notes when they leave it. A new width moves nothing that is read. */
+function useScrolling({ box, inner }, { held, now, leave, setAway }) {
+  useEffect(() => {
+    const element = box.current;
+    let before = element.scrollTop;
+    let width = element.clientWidth;
+    let place = null;
+    const look = () => {
+      const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
+      const isEnd = now.current.last === now.current.rows.length;
+      // Only the user moves up; growing content makes the rest longer without that.
+      if (element.scrollTop < before - 2 && rest > NEAR) held.current && leave();
+      else if (rest <= NEAR && isEnd) held.current = true;
+      before = element.scrollTop;
+      place = held.current ? null : placeOf({ box, inner });
+      setAway(!held.current);
+    };
+    const follow = () => {
+      if (!held.current && place && element.clientWidth !== width) restore({ box }, place);
+      width = element.clientWidth;
+      if (held.current) toEnd(element);
+      else look();
+    };
+    element.addEventListener("scroll", look, { passive: true });
+    const sizes = new ResizeObserver(follow);
+    sizes.observe(inner.current);
+    sizes.observe(element);
+    return () => {
+      element.removeEventListener("scroll", look);
+      sizes.disconnect();
+    };
+  }, []);
+}
+
+/** Brings a row into sight, reading and drawing what that takes. */
+function useGoal({ rows, first, last, known, found }, { box, move, more, leave }) {
+  const [goal, setGoal] = useState(null); // {seq, isFound}
+  useEffect(() => {
+    if (found) setGoal({ seq: found, isFound: true });
+  }, [found]);
+  useEffect(() => {
+    if (!goal) return;
+    if (known > goal.seq) return void more(goal.seq);
+    const at = indexOf(rows, goal.seq);
+    if (at < 0) return;
+    leave();
+    if (at < first || at >= last) return void move(rows[Math.max(0, at - 10)]);
+    setGoal(null);
+    const row = box.current.querySelector(`[data-key="${CSS.escape(rows[at].key)}"]`);
+    if (goal.isFound) row.classList.add("found");
+    row.scrollIntoView({ block: goal.isFound ? "center" : "end" });
+  }, [goal, rows, first, last]);
+  return setGoal;
+}
+
+/** The row that shows a row of the log, or else the next one. */
+function indexOf(rows, seq) {
+  const shows = (row) => row.seq === seq || row.result === seq || row.group?.some(shows);
+  const at = rows.findIndex(shows);
+  return at < 0 ? rows.findIndex((row) => row.seq > seq) : at;
+}
+
+/** Says when the first or the last drawn row comes near. */
+function useEdges({ box, top, bottom }, changes, reached) {
+  useEffect(() => {
+    const near = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
+    }, { root: box.current, rootMargin: `${AHEAD}px 0px` });
+    for (const mark of [top.current, bottom.current]) if (mark) near.observe(mark);
+    return () => near.disconnect();
+  }, changes);
+}
+
+function toEnd(box) {
+  box.scrollTop = box.scrollHeight;
+}
+
+/** The first row in sight, and where it is. */
+function placeOf({ box, inner }) {
+  const edge = box.current.getBoundingClientRect().top;
+  const row = [...inner.current.querySelectorAll(":scope > .item")].find((one) =>
+    one.getBoundingClientRect().bottom > edge);
+  return row && { row, top: row.getBoundingClientRect().top };
+}
+
+function restore({ box }, { row, top }) {
+  if (row.isConnected) box.current.scrollTop += row.getBoundingClientRect().top - top;
+}
