@@ -39,3 +39,8 @@ export function navigate(path, { replace = false } = {}) {
 export function pathTo(...parts) {
   return `/${parts.map(encodeURIComponent).join("/")}`;
 }
+
+/** The same, as the address of a link. */
+export function linkTo(...parts) {
+  return `#${pathTo(...parts)}`;
+}

@@ -4,11 +4,12 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../app/ui.js
 const SPARE = 8; // rows drawn beyond either edge
 
 /**
- * `row(item, index)` draws one. `stick` keeps the end in sight until the user scrolls away. `shifted` says how many rows
- * were let go at the front so far, so that what is being read stays where it is. `reveal` is the index to bring into sight,
- * once for each `mark`.
+ * `row(item, index)` draws one. `stick` keeps the end in sight until the user scrolls away. `shifted` says how many
+ * rows were let go at the front so far, so that what is being read stays where it is. `reveal` is the index to bring
+ * into sight, once for each `mark`.
  */
-export function Rows({ items, row, height, stick = false, shifted = 0, reveal = -1, mark = reveal, label, class: more = "", ...rest }) {
+export function Rows({ items, row, height, stick = false, shifted = 0, reveal = -1, mark = reveal, label, ...rest }) {
+  const { class: more = "", ...others } = rest;
   const box = useRef();
   const [view, setView] = useState({ top: 0, room: 600 });
   const atEnd = useRef(true);
@@ -17,7 +18,8 @@ export function Rows({ items, row, height, stick = false, shifted = 0, reveal = 
     if (!box.current) return; // a last event of a list that is gone
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     atEnd.current = scrollHeight - scrollTop - clientHeight < height;
-    setView((was) => (was.top === scrollTop && was.room === clientHeight ? was : { top: scrollTop, room: clientHeight }));
+    const next = { top: scrollTop, room: clientHeight };
+    setView((was) => (was.top === next.top && was.room === next.room ? was : next));
   };
   useEffect(() => {
     const watcher = new ResizeObserver(look);
@@ -34,16 +36,27 @@ export function Rows({ items, row, height, stick = false, shifted = 0, reveal = 
     if (reveal < 0) return;
     const { scrollTop, clientHeight } = box.current;
     const top = reveal * height;
-    if (top < scrollTop || top + height > scrollTop + clientHeight) box.current.scrollTop = top - (clientHeight - height) / 2;
+    const isSeen = top >= scrollTop && top + height <= scrollTop + clientHeight;
+    if (!isSeen) box.current.scrollTop = top - (clientHeight - height) / 2;
     look();
   }, [mark]);
   const first = Math.max(0, Math.floor(view.top / height) - SPARE);
   const last = Math.min(items.length, Math.ceil((view.top + view.room) / height) + SPARE);
-  return html`<div ref=${box} class=${`rows ${more}`} onScroll=${look} role="group" tabindex="0" aria-label=${label} ...${rest}>
-    <div class="rows-all" style=${{ height: `${items.length * height}px` }}>
-      <div class="rows-shown" style=${{ transform: `translateY(${first * height}px)` }}>
-        ${items.slice(first, last).map((item, index) => row(item, first + index))}
+  return html`
+    <div
+      ref=${box}
+      class=${`rows ${more}`}
+      role="group"
+      tabindex="0"
+      aria-label=${label}
+      onScroll=${look}
+      ...${others}
+    >
+      <div class="rows-all" style=${{ height: `${items.length * height}px` }}>
+        <div class="rows-shown" style=${{ transform: `translateY(${first * height}px)` }}>
+          ${items.slice(first, last).map((item, index) => row(item, first + index))}
+        </div>
       </div>
     </div>
-  </div>`;
+  `;
 }

@@ -15,9 +15,27 @@ export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
   };
   const [name, , draw] = tabs[at];
   useEffect(() => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }), [at]);
-  return html`<div class=${`tabs ${more}`}>
-    <div ref=${list} class="tab-list" role="tablist" aria-label=${label} onKeyDown=${onKeyDown}>${tabs.map(([one, text]) => html`<button key=${one} type="button" role="tab" id=${`tab-${one}`} class="tab"
-      aria-selected=${String(one === name)} aria-controls=${`panel-${name}`} tabindex=${one === name ? 0 : -1} onClick=${() => onPick(one)}>${text}</button>`)}</div>
-    <div class="tab-panel" role="tabpanel" id=${`panel-${name}`} aria-labelledby=${`tab-${name}`} tabindex="0">${draw()}</div>
-  </div>`;
+  const tab = ([one, text]) => html`
+    <button
+      key=${one}
+      type="button"
+      role="tab"
+      id=${`tab-${one}`}
+      class="tab"
+      aria-selected=${String(one === name)}
+      aria-controls=${`panel-${name}`}
+      tabindex=${one === name ? 0 : -1}
+      onClick=${() => onPick(one)}
+    >
+      ${text}
+    </button>
+  `;
+  return html`
+    <div class=${`tabs ${more}`}>
+      <div ref=${list} class="tab-list" role="tablist" aria-label=${label} onKeyDown=${onKeyDown}>${tabs.map(tab)}</div>
+      <div class="tab-panel" role="tabpanel" id=${`panel-${name}`} aria-labelledby=${`tab-${name}`} tabindex="0">
+        ${draw()}
+      </div>
+    </div>
+  `;
 }

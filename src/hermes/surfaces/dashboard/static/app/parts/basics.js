@@ -6,37 +6,72 @@ import { ICONS } from "./icons.js";
 /** An icon. With a `label` it speaks for itself; without, it is decoration. */
 export function Icon({ name, label, size = 20 }) {
   const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
-  return html`<svg class="icon" viewBox="0 0 24 24" width=${size} height=${size} ...${spoken}><path
-    d=${ICONS[name] ?? ICONS.info} /></svg>`;
+  return html`
+    <svg class="icon" viewBox="0 0 24 24" width=${size} height=${size} ...${spoken}>
+      <path d=${ICONS[name] ?? ICONS.info} />
+    </svg>
+  `;
 }
 
 /** A button. `kind`: "" | "primary" | "quiet" | "danger". With an icon and no children, `label` is its name. */
 export function Button({ kind = "", icon, label, children, class: more = "", busy = false, disabled, ...rest }) {
   const bare = !children || (Array.isArray(children) && !children.length);
   const name = bare ? { "aria-label": label, title: rest.title ?? label } : {};
-  return html`<button type="button" class=${`button ${kind} ${bare ? "bare" : ""} ${more}`}
-    disabled=${disabled || busy} aria-busy=${busy ? "true" : undefined} ...${rest} ...${name}>
-    ${busy ? html`<span class="spinner" aria-hidden="true" />` : icon && html`<${Icon} name=${icon} />`}${children}
-  </button>`;
+  return html`
+    <button
+      type="button"
+      class=${`button ${kind} ${bare ? "bare" : ""} ${more}`}
+      disabled=${disabled || busy}
+      aria-busy=${busy ? "true" : undefined}
+      ...${rest}
+      ...${name}
+    >
+      ${busy ? html`<span class="spinner" aria-hidden="true" />` : icon && html`<${Icon} name=${icon} />`}
+      ${children}
+    </button>
+  `;
+}
+
+/** A link that looks like a button with nothing but an icon; `label` is its name. */
+export function IconLink({ icon, label, title = label, ...rest }) {
+  return html`
+    <a class="button quiet bare" aria-label=${label} title=${title} ...${rest}><${Icon} name=${icon} /></a>
+  `;
 }
 
 /** What is shown where there is nothing (yet). */
 export function Empty({ icon = "info", title, children }) {
-  return html`<div class="empty"><${Icon} name=${icon} size=${36} /><h2>${title}</h2><div class="muted">
-    ${children}</div></div>`;
+  return html`
+    <div class="empty">
+      <${Icon} name=${icon} size=${36} />
+      <h2>${title}</h2>
+      <div class="muted">${children}</div>
+    </div>
+  `;
 }
 
 /** Something is being loaded. */
 export function Loading({ label = "Loading" }) {
-  return html`<div class="loading" role="status"><span class="spinner" aria-hidden="true" /><span>${label}…</span>
-    </div>`;
+  return html`
+    <div class="loading" role="status">
+      <span class="spinner" aria-hidden="true" />
+      <span>${label}…</span>
+    </div>
+  `;
 }
 
 /** What went wrong, with a way on. */
 export function Problem({ error, retry }) {
-  return html`<div class="problem" role="alert"><${Icon} name="warn" /><div><strong><${Words}
-    text=${error.message} /></strong>${error.hint && html`<div><${Words} text=${error.hint} /></div>`}</div>
-    ${retry && html`<${Button} icon="retry" onClick=${retry}>Try again<//>`}</div>`;
+  return html`
+    <div class="problem" role="alert">
+      <${Icon} name="warn" />
+      <div>
+        <strong><${Words} text=${error.message} /></strong>
+        ${error.hint && html`<div><${Words} text=${error.hint} /></div>`}
+      </div>
+      ${retry && html`<${Button} icon="retry" onClick=${retry}>Try again<//>`}
+    </div>
+  `;
 }
 
 /** A sentence of Hermes: it begins with a capital letter, and what stands between backticks is code. */

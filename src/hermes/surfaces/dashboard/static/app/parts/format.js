@@ -1,6 +1,13 @@
 // Numbers and times as people read them.
-const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"], [4.35, "week"], [12, "month"],
-  [Infinity, "year"]];
+const STEPS = [
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [7, "day"],
+  [4.35, "week"],
+  [12, "month"],
+  [Infinity, "year"],
+];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 
 export function ago(at, now = Date.now() / 1000) {
@@ -36,8 +43,8 @@ export function money(amount) {
 export function size(bytes) {
   let rest = bytes;
   for (const unit of ["B", "KB", "MB", "GB"]) {
-    if (rest < 1024 || unit === "GB") return `${unit === "B" || rest >= 100 ? Math.round(rest) :
-      rest.toFixed(1)} ${unit}`;
+    const shown = unit === "B" || rest >= 100 ? Math.round(rest) : rest.toFixed(1);
+    if (rest < 1024 || unit === "GB") return `${shown} ${unit}`;
     rest /= 1024;
   }
   return "";
@@ -56,6 +63,11 @@ export function count(number) {
   if (number < 1000) return String(number);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`;
   return `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+/** A number with all its digits: 12,345. */
+export function inFull(number) {
+  return number.toLocaleString("en");
 }
 
 /** One or many: `plural(2, "file")`. */
