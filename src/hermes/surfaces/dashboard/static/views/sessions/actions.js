@@ -24,9 +24,9 @@ export async function remove(session) {
   const spent = session.cost_usd ? ` Its ${money(session.cost_usd)} leave the usage figures too.` : "";
   const sure = await confirm({
     title: `Delete “${titleOf(session)}”?`,
-    text: `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and in every `
-      + `other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is no longer possible. `
-      + "Export it first to keep a copy.",
+    text: `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and `
+      + `in every other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is `
+      + "no longer possible. Export it first to keep a copy.",
     action: "Delete it",
     danger: true,
   });

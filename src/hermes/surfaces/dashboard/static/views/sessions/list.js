@@ -4,6 +4,7 @@ import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Icon, Problem } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
 import { addressOf } from "./actions.js";
 import { Hits } from "./hits.js";
@@ -11,7 +12,9 @@ import { removeRow, renameRow, Row } from "./row.js";
 import { COSTS, DATES, STATES, useShelf } from "./shelf.js";
 
 const PAUSE = 200; // milliseconds without a key before a search begins
+const MOST_HITS = 100;
 const FILTERS = ["surface", "state", "cost", "date"];
+const NO_FILTERS = Object.fromEntries(FILTERS.map((name) => [name, ""]));
 
 export function SessionList({ route }) {
   const given = useMemo(() => readQuery(route.query), [route.query]);
@@ -23,39 +26,75 @@ export function SessionList({ route }) {
   const change = (more) => navigate(withQuery({ ...given, ...more }), { replace: true });
   useSessionKeys({ search, list, shelf });
   const isNarrowed = FILTERS.some((name) => given[name]);
-  return html`<div class="page sessions">
-    <header class="page-head"><h1>Sessions</h1>
-      ${may("chat") && html`<a class="button primary" href="#/chat"><${Icon} name="plus" />New chat</a>`}</header>
-    <div class="toolbar" role="search">
-      <label class="search-box"><${Icon} name="search" /><span class="unseen">Search in what was said</span>
-        <input ref=${search} class="input" type="search" placeholder="Search in what was said" value=${given.q} onInput=${(event) => change({ q: event.target.value })} /></label>
-      <${Filters} given=${given} change=${change} sessions=${shelf.sessions} />
-      ${isNarrowed && html`<${Button} kind="quiet" icon="close" onClick=${() => change({ surface: "", state: "", cost: "", date: "" })}>Clear filters<//>`}
+  return html`
+    <div class="page sessions">
+      <header class="page-head">
+        <h1>Sessions</h1>
+        ${may("chat") && html`<a class="button primary" href="#/chat"><${Icon} name="plus" />New chat</a>`}
+      </header>
+      <div class="toolbar" role="search">
+        <${SearchBox}
+          field=${search}
+          label="Search in what was said"
+          value=${given.q}
+          onInput=${(q) => change({ q })}
+        />
+        <${Filters} given=${given} change=${change} sessions=${shelf.sessions} />
+        ${isNarrowed && html`
+          <${Button} kind="quiet" icon="close" onClick=${() => change(NO_FILTERS)}>Clear filters<//>
+        `}
+      </div>
+      ${shelf.error && html`<${Problem} error=${shelf.error} retry=${shelf.refresh} />`}
+      <div ref=${list}>
+        ${given.q.trim()
+          ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
+          : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`}
+      </div>
     </div>
-    ${shelf.error && html`<${Problem} error=${shelf.error} retry=${shelf.refresh} />`}
-    <div ref=${list}>${given.q.trim() ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />` : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`}</div>
-  </div>`;
+  `;
 }
 
 function Filters({ given, change, sessions }) {
   const surfaces = [...new Set(sessions.map((one) => one.surface).filter(Boolean))].sort();
-  const select = (name, label, options) => html`<select class="input" aria-label=${label} value=${given[name]} onChange=${(event) => change({ [name]: event.target.value })}>
-    ${options.map(([value, text]) => html`<option key=${value} value=${value} selected=${value === given[name]}>${text}</option>`)}
-  </select>`;
-  return html`<div class="filters">
-    ${select("surface", "Where it began", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
-    ${select("state", "State", STATES)}${select("cost", "Cost", COSTS)}${select("date", "Last used", DATES)}
-  </div>`;
+  const select = (name, label, choices) => html`
+    <select
+      class="input"
+      aria-label=${label}
+      value=${given[name]}
+      onChange=${(event) => change({ [name]: event.target.value })}
+    >
+      <${Options} choices=${choices} value=${given[name]} />
+    </select>
+  `;
+  return html`
+    <div class="filters">
+      ${select("surface", "Where it began", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
+      ${select("state", "State", STATES)}
+      ${select("cost", "Cost", COSTS)}
+      ${select("date", "Last used", DATES)}
+    </div>
+  `;
 }
 
 function All({ shelf, isNarrowed }) {
-  if (!shelf.shown.length && !shelf.busy && !shelf.error) {
-    return isNarrowed
-      ? html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`
-      : html`<${Empty} icon="sessions" title="No sessions yet">What you say to Hermes, here, in the terminal or in a chat app, appears here.<//>`;
-  }
-  return html`<ul class="session-list" aria-busy=${shelf.busy}>${shelf.shown.map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}</ul>
-    ${shelf.hasMore && html`<div class="row center"><${Button} busy=${shelf.busy} onClick=${shelf.loadMore}>Show more<//></div>`}`;
+  if (!shelf.shown.length && !shelf.busy && !shelf.error) return html`<${Nothing} isNarrowed=${isNarrowed} />`;
+  return html`
+    <ul class="session-list" aria-busy=${shelf.busy}>
+      ${shelf.shown.map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}
+    </ul>
+    ${shelf.hasMore && html`
+      <div class="row center"><${Button} busy=${shelf.busy} onClick=${shelf.loadMore}>Show more<//></div>
+    `}
+  `;
+}
+
+function Nothing({ isNarrowed }) {
+  if (isNarrowed) return html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`;
+  return html`
+    <${Empty} icon="sessions" title="No sessions yet">
+      What you say to Hermes, here, in the terminal or in a chat app, appears here.
+    <//>
+  `;
 }
 
 /** What was found, a moment after the last key. */
@@ -65,7 +104,11 @@ function useSearch(query) {
     const timer = setTimeout(() => setSettled(query.trim()), PAUSE);
     return () => clearTimeout(timer);
   }, [query]);
-  const found = useLoaded(async () => ({ query: settled, hits: settled ? (await api.get("/api/search", { q: settled, limit: 100 })).hits : [] }), [settled]);
+  const found = useLoaded(async () => {
+    if (!settled) return { query: settled, hits: [] };
+    const { hits } = await api.get("/api/search", { q: settled, limit: MOST_HITS });
+    return { query: settled, hits };
+  }, [settled]);
   return { ...found, fresh: settled === query.trim() && found.value?.query === settled };
 }
 
@@ -77,25 +120,31 @@ function useSessionKeys({ search, list, shelf }) {
   };
   const move = (step) => () => {
     const links = [...list.current.querySelectorAll(".session-main, .hit")];
+    const last = links.length - 1;
     const at = links.indexOf(document.activeElement);
-    const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)];
-    next?.focus();
+    const first = step > 0 ? 0 : last;
+    links[at < 0 ? first : Math.min(Math.max(at + step, 0), last)]?.focus();
   };
   const withFocused = (work) => () => {
     const session = focused();
     return session ? void work(session) : false;
   };
+  const down = (event) => (event.target.tagName === "SELECT" ? false : move(1)());
+  const chat = withFocused((session) => navigate(pathTo("chat", session.id)));
+  const rename = withFocused((session) => may("chat") && renameRow(session, shelf));
+  const download = withFocused((session) => location.assign(addressOf(session, "export")));
+  const remove = withFocused((session) => may("admin") && removeRow(session, shelf));
   const group = "Sessions";
   useKeys([
     { keys: "/", label: "Search sessions", group, run: () => search.current.focus() },
     { keys: "j", label: "Next session", group, run: move(1) },
     { keys: "k", label: "Previous session", group, run: move(-1) },
-    { keys: "ArrowDown", label: "Next session", group, hidden: true, typing: true, run: (event) => (event.target.tagName === "SELECT" ? false : move(1)()) },
+    { keys: "ArrowDown", label: "Next session", group, hidden: true, typing: true, run: down },
     { keys: "ArrowUp", label: "Previous session", group, hidden: true, run: move(-1) },
-    { keys: "o", label: "Open the session in chat", group, run: withFocused((session) => navigate(pathTo("chat", session.id))) },
-    { keys: "r", label: "Rename the session", group, run: withFocused((session) => may("chat") && renameRow(session, shelf)) },
-    { keys: "x", label: "Export the session", group, run: withFocused((session) => location.assign(addressOf(session, "export"))) },
-    { keys: "Delete", label: "Delete the session", group, run: withFocused((session) => may("admin") && removeRow(session, shelf)) },
+    { keys: "o", label: "Open the session in chat", group, run: chat },
+    { keys: "r", label: "Rename the session", group, run: rename },
+    { keys: "x", label: "Export the session", group, run: download },
+    { keys: "Delete", label: "Delete the session", group, run: remove },
   ]);
 }
 

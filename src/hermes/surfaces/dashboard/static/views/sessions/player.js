@@ -19,11 +19,15 @@ export function usePlayer(steps, { ready, seq }) {
     const { steps: all, last: end } = current.current;
     const target = Math.min(Math.max(index, 0), end);
     // At the end, the place moves on with what is added.
-    setPlace((was) => ({ ...was, seq: target === end ? null : all[target]?.seq ?? null, moved: true, playing: was.playing && target < end }));
+    const row = target === end ? null : (all[target]?.seq ?? null);
+    setPlace((was) => ({ seq: row, moved: true, playing: was.playing && target < end }));
   };
   const toggle = () => {
     const { steps: all, at: here, last: end } = current.current;
-    setPlace((was) => ({ seq: !was.playing && here === end ? all[0]?.seq : all[here]?.seq, moved: true, playing: !was.playing && end > 0 }));
+    setPlace((was) => {
+      const from = !was.playing && here === end ? 0 : here;
+      return { seq: all[from]?.seq, moved: true, playing: !was.playing && end > 0 };
+    });
   };
   useEffect(() => {
     if (!place.playing || !ready) return undefined;

@@ -8,8 +8,20 @@ const ENOUGH = 50; // matching sessions that are looked for before the user asks
 const SETTLE = 400; // milliseconds in which changes are gathered
 const DAY = 86_400;
 
-export const COSTS = [["", "Any cost"], ["0.01", "over $0.01"], ["0.1", "over $0.10"], ["1", "over $1"], ["10", "over $10"]];
-export const DATES = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["365", "Last year"]];
+export const COSTS = [
+  ["", "Any cost"],
+  ["0.01", "over $0.01"],
+  ["0.1", "over $0.10"],
+  ["1", "over $1"],
+  ["10", "over $10"],
+];
+export const DATES = [
+  ["", "Any time"],
+  ["1", "Last 24 hours"],
+  ["7", "Last 7 days"],
+  ["30", "Last 30 days"],
+  ["365", "Last year"],
+];
 export const STATES = [["", "Any state"], ["running", "At work"], ["waiting", "Waiting for you"]];
 
 /** Whether a session passes the filters. `now` holds who is at work and who waits. */
@@ -27,7 +39,10 @@ export function useShelf(filters) {
   const [shelf, setShelf] = useState({ sessions: [], more: true, busy: false, error: null, wanted: ENOUGH });
   const [running, setRunning] = useState(() => new Set());
   const open = useStore(waiting);
-  const now = useMemo(() => ({ running, waiting: new Set(open.flatMap((one) => [one.session_id, one.root_session_id])) }), [running, open]);
+  const now = useMemo(() => {
+    const asking = open.flatMap((one) => [one.session_id, one.root_session_id]);
+    return { running, waiting: new Set(asking) };
+  }, [running, open]);
   const latest = useRef(shelf);
   latest.current = shelf;
   const change = (more) => setShelf((was) => ({ ...was, ...more }));
@@ -36,7 +51,13 @@ export function useShelf(filters) {
     change({ busy: true });
     try {
       const page = await api.get("/api/sessions", { limit: PAGE, before });
-      setShelf((was) => ({ ...was, sessions: merged(page.sessions, was.sessions), more: before ? page.more : was.more && page.more, busy: false, error: null }));
+      setShelf((was) => ({
+        ...was,
+        sessions: merged(page.sessions, was.sessions),
+        more: before ? page.more : was.more && page.more,
+        busy: false,
+        error: null,
+      }));
     } catch (error) {
       change({ busy: false, error });
     }
@@ -48,19 +69,27 @@ export function useShelf(filters) {
   };
   useFresh(refresh);
 
-  const matching = useMemo(() => shelf.sessions.filter((one) => passes(one, filters, now)), [shelf.sessions, filters, now]);
+  const matching = useMemo(
+    () => shelf.sessions.filter((one) => passes(one, filters, now)),
+    [shelf.sessions, filters, now],
+  );
   useEffect(() => {
-    if (shelf.more && !shelf.busy && !shelf.error && shelf.sessions.length && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1).updated);
+    const canLoad = shelf.more && !shelf.busy && !shelf.error && shelf.sessions.length;
+    if (canLoad && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1).updated);
   }, [matching.length, shelf]);
   useEffect(() => change({ wanted: ENOUGH }), [filters]);
 
+  const edit = (work) => change({ sessions: work(latest.current.sessions) });
   return {
-    ...shelf, matching, now, refresh,
+    ...shelf,
+    matching,
+    now,
+    refresh,
     shown: matching.slice(0, shelf.wanted),
     hasMore: matching.length > shelf.wanted || shelf.more,
     loadMore: () => change({ wanted: shelf.wanted + ENOUGH }),
-    replace: (session) => change({ sessions: latest.current.sessions.map((one) => (one.id === session.id ? session : one)) }),
-    drop: (session) => change({ sessions: latest.current.sessions.filter((one) => one.id !== session.id) }),
+    replace: (session) => edit((list) => list.map((one) => (one.id === session.id ? session : one))),
+    drop: (session) => edit((list) => list.filter((one) => one.id !== session.id)),
   };
 }
 

@@ -3,7 +3,7 @@ import { SessionFeed } from "../../app/feed.js";
 import { useEffect, useRef, useState } from "../../app/ui.js";
 import { Story } from "./story.js";
 
-/** {story, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all rows are there. */
+/** {story, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there. */
 export function useStory(id) {
   const held = useRef(null);
   held.current ??= new Story();

@@ -27,15 +27,23 @@ const ANSWERS = { once: "Allowed once", session: "Allowed for this session", alw
 
 /** How each type of row is told: [kind, title, text]. */
 const TOLD = {
-  "session.created": (e) => ["note", "The session began", [e.surface && `in ${e.surface}`, e.cwd].filter(Boolean).join(" · ")],
+  "session.created": (e) => ["note", "The session began", joined(e.surface && `in ${e.surface}`, e.cwd)],
   "session.titled": (e) => ["note", e.title ? `Named “${e.title}”` : "The name was removed", `by ${e.by}`],
   "session.prompted": (e) => ["note", "The instructions were fixed", `${e.tools?.length ?? 0} tools`],
   "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
   "session.recovered": (e) => ["fault", "Recovered from a damaged file", `${e.kept} rows kept, ${e.lost} lost`],
-  "session.compacted": (e) => ["room", "The conversation was summarised", `about ${count(e.before)} → ${count(e.after)} tokens`],
+  "session.compacted": (e) => [
+    "room",
+    "The conversation was summarised",
+    `about ${count(e.before)} → ${count(e.after)} tokens`,
+  ],
   "session.trimmed": (e) => ["room", "Old results became pointers", `${count(e.freed)} characters freed`],
   "session.compaction_failed": (e) => ["fault", "Room could not be made", e.detail],
-  "session.undone": (e) => ["note", `${plural(e.turns?.length || 1, "turn")} taken back`, `${plural(e.restored ?? 0, "file")} restored`],
+  "session.undone": (e) => [
+    "note",
+    `${plural(e.turns?.length || 1, "turn")} taken back`,
+    `${plural(e.restored ?? 0, "file")} restored`,
+  ],
   "session.redone": () => ["note", "Brought back what was undone", ""],
   "agent.message.user": (e) => [
     "user",
@@ -45,9 +53,14 @@ const TOLD = {
   "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
   "agent.turn.started": () => ["note", "A turn began", ""],
   "agent.turn.steered": () => ["note", "Your words reached the running turn", ""],
-  "agent.turn.ended": (e) => [e.reason === "done" ? "note" : "fault", ENDS[e.reason] ?? `The turn ended: ${e.reason}`, e.detail],
+  "agent.turn.ended": (e) => [
+    e.reason === "done" ? "note" : "fault",
+    ENDS[e.reason] ?? `The turn ended: ${e.reason}`,
+    e.detail,
+  ],
   "agent.tool.started": (e) => ["tool", `${e.name} began`, preview(e.arguments)],
-  "agent.tool.finished": (e) => [e.ok === false ? "fault" : "tool", `${e.name} ${e.ok === false ? "failed" : "ended"}`, e.text],
+  "agent.tool.finished": (e) =>
+    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} ended`, e.text],
   "agent.approval.requested": (e) => ["ask", "May it?", e.summary],
   "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
   "agent.question.asked": (e) => ["ask", "A question", e.text],
@@ -60,6 +73,8 @@ const TOLD = {
   "agent.learning.proposed": (e) => ["learn", "Proposed a change", e.title],
   "agent.learning.reviewed": (e) => ["learn", "Looked back", e.failure || e.summary],
 };
+
+const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; // of a tool's arguments
 
 /** Builds the steps row by row, so that a session that still runs only adds to what is there. */
 export class Story {
@@ -79,8 +94,18 @@ export class Story {
     this.tokens += (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
     if (usage && usage.cost_usd == null) this.unpriced += 1;
     const step = {
-      index: this.steps.length, seq: event.seq, ts: event.ts, kind, title, text: text || "", event, usage,
-      turn: this.turns.length, cost: this.cost, tokens: this.tokens, from: null,
+      index: this.steps.length,
+      seq: event.seq,
+      ts: event.ts,
+      kind,
+      title,
+      text: text || "",
+      event,
+      usage,
+      turn: this.turns.length,
+      cost: this.cost,
+      tokens: this.tokens,
+      from: null,
     };
     this.#bounds(event, step);
     this.steps.push(step);
@@ -114,12 +139,14 @@ function asks(calls) {
 export function preview(text) {
   try {
     const given = JSON.parse(text);
-    const known = ["command", "path", "query", "url", "task", "code", "name"].find((name) => typeof given[name] === "string");
-    return known ? given[known] : text === "{}" ? "" : text;
+    const known = SAYS_MOST.find((name) => typeof given[name] === "string");
+    if (known) return given[known];
+    return text === "{}" ? "" : text;
   } catch {
     return text;
   }
 }
 
+const joined = (...parts) => parts.filter(Boolean).join(" · ");
 const count = (number) => (number ?? 0).toLocaleString("en");
 const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -5,6 +5,7 @@ import { KINDS, LANES } from "./story.js";
 const LANE = 16; // units of height
 const CURVE = 26;
 const LEAST = 3; // pixels that a mark is wide
+const MOST = 14;
 
 /** One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again. */
 export function Strip({ steps, story, at, onMove }) {
@@ -16,31 +17,51 @@ export function Strip({ steps, story, at, onMove }) {
     return () => watcher.disconnect();
   }, []);
   const unit = width / steps.length;
-  const picture = useMemo(() => html`<${Picture} steps=${steps} turns=${story.turns} width=${width} unit=${unit} />`, [steps, story, width]);
+  const picture = useMemo(
+    () => html`<${Picture} steps=${steps} turns=${story.turns} width=${width} unit=${unit} />`,
+    [steps, story, width],
+  );
   const move = (event) => {
     if (event.buttons !== 1 && event.type !== "pointerdown") return;
     if (event.type === "pointerdown") box.current.setPointerCapture(event.pointerId);
     const { left } = box.current.getBoundingClientRect();
     onMove(Math.floor((event.clientX - left) / unit));
   };
-  return html`<div class="strip">
-    <div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}<span class="lane-cost">Spent</span></div>
-    <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>${picture}<i class="cursor" style=${{ transform: `translateX(${at * unit + unit / 2 - 1}px)` }} /></div>
-  </div>`;
+  const cursor = { transform: `translateX(${at * unit + unit / 2 - 1}px)` };
+  return html`
+    <div class="strip">
+      <div class="lanes" aria-hidden="true">
+        ${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}
+        <span class="lane-cost">Spent</span>
+      </div>
+      <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>
+        ${picture}
+        <i class="cursor" style=${cursor} />
+      </div>
+    </div>
+  `;
 }
 
 function Picture({ steps, turns, width, unit }) {
   const height = LANES.length * LANE;
-  return html`<svg viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE}>
-    ${bandsOf(steps, turns, unit).map((band) => html`<rect key=${band.x} class=${`band end-${band.reason || "open"}`} x=${band.x} y="0" width=${band.width} height=${height} rx="3" />`)}
-    ${Object.entries(marksOf(steps, unit)).map(([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`)}
-    <path class="curve" d=${curveOf(steps, unit)} />
-  </svg>`;
+  return html`
+    <svg viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE}>
+      ${bandsOf(steps, turns, unit).map((band) => html`<${Band} key=${band.x} band=${band} height=${height} />`)}
+      ${Object.entries(marksOf(steps, unit)).map(
+        ([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`,
+      )}
+      <path class="curve" d=${curveOf(steps, unit)} />
+    </svg>
+  `;
+}
+
+function Band({ band: { x, width, reason }, height }) {
+  return html`<rect class=${`band end-${reason || "open"}`} x=${x} y="0" width=${width} height=${height} rx="3" />`;
 }
 
 function marksOf(steps, unit) {
   const paths = {};
-  const wide = Math.max(LEAST, Math.min(unit - 1, 14));
+  const wide = Math.max(LEAST, Math.min(unit - 1, MOST));
   steps.forEach((step, index) => {
     const y = KINDS[step.kind].lane * LANE + 3;
     const x = (index * unit + (unit - wide) / 2).toFixed(1);
@@ -53,7 +74,10 @@ function curveOf(steps, unit) {
   const by = steps.at(-1)?.cost > 0 ? "cost" : "tokens";
   const most = steps.at(-1)?.[by] || 1;
   const base = LANES.length * LANE + CURVE;
-  const points = steps.map((step, index) => `V${(base - (step[by] / most) * (CURVE - 4)).toFixed(1)}H${((index + 1) * unit).toFixed(1)}`);
+  const points = steps.map((step, index) => {
+    const y = base - (step[by] / most) * (CURVE - 4);
+    return `V${y.toFixed(1)}H${((index + 1) * unit).toFixed(1)}`;
+  });
   return `M0 ${base}${points.join("")}V${base}z`;
 }
 

@@ -1,0 +1,75 @@
+// Moving through a timeline: playing, stepping, sliding, how fast; and which kinds of steps are shown.
+import { Button } from "../../app/parts/basics.js";
+import { clock, inFull, money } from "../../app/parts/format.js";
+import { html } from "../../app/ui.js";
+import { Options } from "../inputs.js";
+import { KINDS } from "./story.js";
+
+const SPEEDS = [1, 4, 16, 64].map((speed) => [speed, `${speed}×`]);
+
+export function Controls({ player, steps, step, story }) {
+  const { at, go, playing, toggle } = player;
+  const last = steps.length - 1;
+  const place = `${at + 1} of ${steps.length}`;
+  const when = clock(step.ts);
+  return html`
+    <div class="controls">
+      <${Button}
+        icon=${playing ? "pause" : "play"}
+        kind="primary"
+        label=${playing ? "Pause" : "Play"}
+        onClick=${toggle}
+      />
+      <${Button} kind="quiet" icon="left" label="Step back" onClick=${() => go(at - 1)} disabled=${at === 0} />
+      <input
+        class="slider"
+        type="range"
+        min="0"
+        max=${last}
+        value=${at}
+        aria-label="Place in the session"
+        aria-valuetext=${`${place}, ${step.title}, ${when}`}
+        onInput=${(event) => go(Number(event.target.value))}
+      />
+      <${Button} kind="quiet" icon="right" label="Step on" onClick=${() => go(at + 1)} disabled=${at === last} />
+      <${Speed} player=${player} />
+      <p class="whereabouts">
+        <span>${place}</span>
+        <span>${when}</span>
+        <span>${step.turn ? `turn ${step.turn} of ${story.turns.length}` : "before the first turn"}</span>
+        <span class="spent">${money(step.cost)} · ${inFull(step.tokens)} tokens so far</span>
+      </p>
+    </div>
+  `;
+}
+
+function Speed({ player: { speed, setSpeed } }) {
+  return html`
+    <label class="speed">
+      <span class="unseen">Speed</span>
+      <select class="input" value=${speed} onChange=${(event) => setSpeed(Number(event.target.value))}>
+        <${Options} choices=${SPEEDS} value=${speed} />
+      </select>
+    </label>
+  `;
+}
+
+/** Which kinds there are, in their colours; each can be hidden. */
+export function Kinds({ story: { numbers }, hidden, toggle }) {
+  const present = Object.entries(KINDS).filter(([kind]) => numbers[kind]);
+  return html`
+    <div class="kinds" role="group" aria-label="What is shown">
+      ${present.map(([kind, { label }]) => html`
+        <button
+          key=${kind}
+          type="button"
+          class=${`kind kind-${kind}`}
+          aria-pressed=${hidden.has(kind) ? "false" : "true"}
+          onClick=${() => toggle(kind)}
+        >
+          <i aria-hidden="true" />${label}<span class="number">${numbers[kind]}</span>
+        </button>
+      `)}
+    </div>
+  `;
+}

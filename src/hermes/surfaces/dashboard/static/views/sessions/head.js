@@ -1,0 +1,71 @@
+// The head of a timeline: which session it is, its relatives, what it has cost, and what can be done with it.
+import { may } from "../../app/api.js";
+import { Button, Icon, IconLink, Tag, Time } from "../../app/parts/basics.js";
+import { count, money, plural } from "../../app/parts/format.js";
+import { linkTo, navigate } from "../../app/router.js";
+import { html } from "../../app/ui.js";
+import { addressOf, remove, rename, titleOf } from "./actions.js";
+
+/** `about` is what was loaded of the session; before that, only its `id` is known. */
+export function Head({ id, about, story, children }) {
+  const session = about.value?.session ?? { id, title: "" };
+  return html`
+    <header class="timeline-head">
+      <${IconLink} icon="left" label="All sessions" href="#/sessions" />
+      <div class="timeline-title">
+        <h1>${titleOf(session)}</h1>
+        <${Facts} session=${session} detail=${about.value} />
+        <${Family} session=${session} children=${children} />
+      </div>
+      <div class="timeline-sum">
+        <strong>${money(story.cost)}</strong>
+        <span>${count(story.tokens)} tokens · ${plural(story.turns.length, "turn")}</span>
+        ${story.unpriced > 0 && html`<span>${plural(story.unpriced, "call")} of unknown price</span>`}
+      </div>
+      <${Actions} session=${session} again=${about.again} />
+    </header>
+  `;
+}
+
+function Facts({ session, detail }) {
+  return html`
+    <p class="session-meta">
+      <span>${session.surface}</span>
+      ${session.model && html`<span>${session.model}</span>`}
+      ${session.cwd && html`<span class="session-cwd" title=${session.cwd}>${session.cwd}</span>`}
+      ${session.created && html`<${Time} at=${session.created} />`}
+      ${detail?.running && html`<${Tag} kind="accent">at work<//>`}
+      ${detail?.waiting.length > 0 && html`<${Tag} kind="warn">waits for you<//>`}
+    </p>
+  `;
+}
+
+function Family({ session, children }) {
+  if (!children.length && session.kind !== "child" && session.kind !== "branch") return null;
+  const relation = session.kind === "branch" ? "Branched from" : "Works for";
+  return html`
+    <nav class="family" aria-label="Related sessions">
+      ${session.parent && html`
+        <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation} this session</a>
+      `}
+      ${children.map((child) => html`
+        <a key=${child.id} href=${linkTo("sessions", child.id)}>
+          <${Icon} name="branch" size=${14} />${titleOf(child)}
+        </a>
+      `)}
+    </nav>
+  `;
+}
+
+function Actions({ session, again }) {
+  const onRename = async () => (await rename(session)) && again();
+  const onDelete = async () => (await remove(session)) && navigate("/sessions");
+  return html`
+    <div class="session-actions always">
+      <a class="button" href=${linkTo("chat", session.id)}><${Icon} name="chat" />Open in chat</a>
+      ${may("chat") && html`<${Button} kind="quiet" icon="edit" label="Rename" onClick=${onRename} />`}
+      <${IconLink} icon="download" label="Export" href=${addressOf(session, "export")} download />
+      ${may("admin") && html`<${Button} kind="quiet" icon="trash" label="Delete" onClick=${onDelete} />`}
+    </div>
+  `;
+}
