@@ -21,6 +21,11 @@ const PARTS = [
 export default function Settings({ route }) {
   const ready = useStyle("views/settings.css");
   const part = route.parts[0] ?? "general";
-  return ready && html`<div class="page settings"><header class="page-head"><h1>Settings</h1></header>
-    <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${(name) => navigate(`/settings/${name}`, { replace: true })} /></div>`;
+  const go = (name) => navigate(`/settings/${name}`, { replace: true });
+  return ready && html`
+    <div class="page settings">
+      <header class="page-head"><h1>Settings</h1></header>
+      <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${go} />
+    </div>
+  `;
 }

@@ -5,35 +5,144 @@ import { plural } from "../../app/parts/format.js";
 import { html, useState } from "../../app/ui.js";
 import { Loaded, useLoaded } from "../loading.js";
 
-const SOURCES = { fallback: "asked when the first fails", custom_providers: "of your own providers", used: "answered before" };
+const SOURCES = {
+  fallback: "asked when the first fails",
+  custom_providers: "of your own providers",
+  used: "answered before",
+};
+const EFFECTS = {
+  read: ["", "only reads"],
+  files: ["accent", "changes files"],
+  network: ["accent", "uses the network"],
+  other: ["warn", "any effect"],
+};
+const STATES = { connected: "good", failed: "bad", connecting: "warn" };
 
 export function Models() {
-  const models = useLoaded(async () => ({ ...(await api.get("/api/models")), problem: (await api.get("/api/status")).model_problem }), []);
-  return html`<${Loaded} of=${models}>${({ current, choices, problem }) => html`<div class="stack">
-    <section class="card"><h2>The model that answers</h2>${current ? html`<p class="big mono">${current}</p>` : html`<p class="field-error">${problem}</p>`}
-      <p class="muted small">Another one for good: change <code>model.provider</code> and <code>model.default</code> in the settings. For one session: pick it in the chat.</p></section>
-    <section class="card stack tight"><h2>Others to pick from</h2>${choices.length ? html`<ul class="plain lined">${choices.map((one) => html`<li key=${one.name} class="row"><code class="grow">${one.name}</code><span class="muted small">${SOURCES[one.source] ?? one.source}</span></li>`)}</ul>` : html`<p class="muted">None yet. Those of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those that answered before.</p>`}</section>
-  </div>`}<//>`;
+  const models = useLoaded(async () => {
+    const { current, choices } = await api.get("/api/models");
+    const { model_problem: problem } = await api.get("/api/status");
+    return { current, choices, problem };
+  }, []);
+  return html`
+    <${Loaded} of=${models}>
+      ${({ current, choices, problem }) => html`
+        <div class="stack">
+          <section class="card">
+            <h2>The model that answers</h2>
+            ${current ? html`<p class="big mono">${current}</p>` : html`<p class="field-error">${problem}</p>`}
+            <p class="muted small">
+              Another one for good: change <code>model.provider</code> and <code>model.default</code> in the settings.
+              For one session: pick it in the chat.
+            </p>
+          </section>
+          <section class="card stack tight">
+            <h2>Others to pick from</h2>
+            <${Choices} list=${choices} />
+          </section>
+        </div>
+      `}
+    <//>
+  `;
 }
 
-const EFFECTS = { read: ["", "only reads"], files: ["accent", "changes files"], network: ["accent", "uses the network"], other: ["warn", "any effect"] };
+function Choices({ list }) {
+  if (!list.length) {
+    return html`
+      <p class="muted">
+        None yet. Those of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those that
+        answered before.
+      </p>
+    `;
+  }
+  return html`
+    <ul class="plain lined">
+      ${list.map((one) => html`
+        <li key=${one.name} class="row">
+          <code class="grow">${one.name}</code>
+          <span class="muted small">${SOURCES[one.source] ?? one.source}</span>
+        </li>
+      `)}
+    </ul>
+  `;
+}
 
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);
   const [words, setWords] = useState("");
-  return html`<div class="stack"><input class="input" type="search" aria-label="Search the tools" placeholder="Search the tools" value=${words} onInput=${(event) => setWords(event.target.value)} />
-    <${Loaded} of=${tools}>${({ tools: list }) => {
-      const shown = list.filter((one) => `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase()));
-      return shown.length ? html`<ul class="plain lined card">${shown.map((one) => html`<li key=${one.name} class="tool-row"><div class="row"><code>${one.name}</code><${Tag}>${one.toolset}<//><${Tag} kind=${(EFFECTS[one.effect] ?? [""])[0]}>${(EFFECTS[one.effect] ?? ["", one.effect])[1]}<//><span class="spring" />${one.offered ? html`<${Tag} kind="good">offered<//>` : html`<${Tag}>not offered<//>`}</div><p class="muted small">${one.summary}</p></li>`)}</ul>` : html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
-    }}<//>
-    <p class="muted small">Which are offered is up to <code>tools.enabled</code> and <code>tools.disabled</code> in the settings.</p></div>`;
+  const isWanted = (one) => `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
+  return html`
+    <div class="stack">
+      <input
+        class="input"
+        type="search"
+        aria-label="Search the tools"
+        placeholder="Search the tools"
+        value=${words}
+        onInput=${(event) => setWords(event.target.value)}
+      />
+      <${Loaded} of=${tools}>${({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`}<//>
+      <p class="muted small">
+        Which are offered is up to <code>tools.enabled</code> and <code>tools.disabled</code> in the settings.
+      </p>
+    </div>
+  `;
 }
 
-const STATES = { connected: "good", failed: "bad", connecting: "warn" };
+function ToolList({ list }) {
+  if (!list.length) return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
+  return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
+}
+
+function Tool({ one }) {
+  const [kind, effect] = EFFECTS[one.effect] ?? ["", one.effect];
+  return html`
+    <li class="tool-row">
+      <div class="row">
+        <code>${one.name}</code>
+        <${Tag}>${one.toolset}<//>
+        <${Tag} kind=${kind}>${effect}<//>
+        <span class="spring" />
+        ${one.offered ? html`<${Tag} kind="good">offered<//>` : html`<${Tag}>not offered<//>`}
+      </div>
+      <p class="muted small">${one.summary}</p>
+    </li>
+  `;
+}
 
 export function Servers() {
   const servers = useLoaded(() => api.get("/api/mcp"), []);
-  return html`<${Loaded} of=${servers}>${({ servers: list }) => (list.length ? html`<ul class="plain lined card">${list.map((one) => html`<li key=${one.name} class="tool-row"><div class="row"><strong>${one.name}</strong><${Tag} kind=${STATES[one.state] ?? ""}>${one.state}<//><span class="spring" /><span class="muted small">${plural(one.tools, "tool")}</span></div>
-    ${one.detail && html`<p class="small">${one.detail} ${one.hint}</p>`}${one.changed.length > 0 && html`<p class="small"><${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: no longer what was accepted. See <code>hermes mcp</code>.</p>`}</li>`)}</ul>`
-    : html`<${Empty} icon="plugins" title="No MCP servers">Servers of others bring tools along. Add one with <code>hermes mcp add</code>, or as <code>mcp_servers</code> in the settings.<//>`)}<//>`;
+  return html`<${Loaded} of=${servers}>${({ servers: list }) => html`<${ServerList} list=${list} />`}<//>`;
+}
+
+function ServerList({ list }) {
+  if (!list.length) {
+    return html`
+      <${Empty} icon="plugins" title="No MCP servers">
+        Servers of others bring tools along. Add one with <code>hermes mcp add</code>,
+        or as <code>mcp_servers</code> in the settings.
+      <//>
+    `;
+  }
+  return html`<ul class="plain lined card">${list.map((one) => html`<${Server} key=${one.name} one=${one} />`)}</ul>`;
+}
+
+function Server({ one }) {
+  return html`
+    <li class="tool-row">
+      <div class="row">
+        <strong>${one.name}</strong>
+        <${Tag} kind=${STATES[one.state] ?? ""}>${one.state}<//>
+        <span class="spring" />
+        <span class="muted small">${plural(one.tools, "tool")}</span>
+      </div>
+      ${one.detail && html`<p class="small">${one.detail} ${one.hint}</p>`}
+      ${one.changed.length > 0 && html`
+        <p class="small">
+          <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: no longer what was accepted.
+          See <code>hermes mcp</code>.
+        </p>
+      `}
+    </li>
+  `;
 }

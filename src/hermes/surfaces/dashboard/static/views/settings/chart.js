@@ -5,6 +5,9 @@ const HEIGHT = 190;
 const LEFT = 52;
 const BOTTOM = 22;
 const TOP = 8;
+const ROOM = HEIGHT - TOP - BOTTOM; // what is left for the values
+const WIDEST = 44; // of a bar
+const DATE = 64; // that a date takes
 
 /** Classes for series, in this order; further ones share the last. */
 export const SERIES = ["s0", "s1", "s2", "s3", "s4", "s5"];
@@ -15,44 +18,102 @@ export function seriesClass(index) {
 
 /** `days` is [{day, parts: [number, ...]}], one part for each series; `names` names those. */
 export function Bars({ days, names, format, label }) {
-  const [box, width] = useWidth();
   const most = niceTop(Math.max(...days.map((one) => sum(one.parts)), 0));
-  const step = (width - LEFT) / Math.max(days.length, 1);
-  const wide = Math.min(Math.max(step * 0.7, 1), 44);
-  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
-  return html`<svg ref=${box} class="chart" role="img" aria-label=${label} viewBox=${`0 0 ${width} ${HEIGHT}`} height=${HEIGHT}>
-    <${Axis} most=${most} format=${format} width=${width} y=${y} /><${Dates} days=${days} step=${step} />
-    ${days.map((one, index) => html`<g key=${one.day} class="bar-day"><title>${tell(one, names, format)}</title><rect class="bar-hit" x=${LEFT + index * step} y=${TOP} width=${step} height=${HEIGHT - TOP - BOTTOM} />
-      ${stacked(one.parts).map(([from, to], part) => to > from && html`<rect key=${part} class=${seriesClass(part)} x=${LEFT + index * step + (step - wide) / 2} y=${y(to)} width=${wide} height=${Math.max(y(from) - y(to), 0.5)} rx=${Math.min(2, wide / 3)} />`)}</g>`)}
-  </svg>`;
+  const draw = (scale) =>
+    days.map((one, index) => html`
+      <g key=${one.day} class="bar-day">
+        <title>${tell(one, names, format)}</title>
+        <rect class="bar-hit" ...${scale.column(index)} />
+        <${Bar} parts=${one.parts} index=${index} scale=${scale} />
+      </g>
+    `);
+  return html`<${Chart} days=${days} most=${most} format=${format} label=${label} draw=${draw} />`;
+}
+
+function Bar({ parts, index, scale: { step, y } }) {
+  const width = Math.min(Math.max(step * 0.7, 1), WIDEST);
+  const x = LEFT + index * step + (step - width) / 2;
+  const round = Math.min(2, width / 3);
+  return stacked(parts).map(([from, to], part) => {
+    const height = Math.max(y(from) - y(to), 0.5);
+    return to > from && html`
+      <rect key=${part} class=${seriesClass(part)} x=${x} y=${y(to)} width=${width} height=${height} rx=${round} />
+    `;
+  });
 }
 
 /** What came together, day by day. */
 export function Area({ days, format, label }) {
-  const [box, width] = useWidth();
   const totals = useMemo(() => {
     let so = 0;
     return days.map((one) => (so += sum(one.parts)));
   }, [days]);
-  const most = niceTop(totals.at(-1) ?? 0);
+  const draw = (scale) => html`
+    ${totals.length > 0 && html`<${Hill} totals=${totals} scale=${scale} />`}
+    ${days.map((one, index) => html`
+      <rect key=${one.day} class="bar-hit" ...${scale.column(index)}>
+        <title>${one.day}: ${format(totals[index])} so far</title>
+      </rect>
+    `)}
+  `;
+  return html`
+    <${Chart} days=${days} most=${niceTop(totals.at(-1) ?? 0)} format=${format} label=${label} draw=${draw} />
+  `;
+}
+
+function Hill({ totals, scale: { middle, y } }) {
+  const line = `M${totals.map((value, index) => `${middle(index)},${y(value).toFixed(1)}`).join("L")}`;
+  const ground = `L${middle(totals.length - 1)},${y(0)}L${middle(0)},${y(0)}z`;
+  return html`
+    <path class="area" d=${line + ground} />
+    <path class="area-line" d=${line} />
+  `;
+}
+
+/** The ground of both: axes and dates; `draw(scale)` draws the values. */
+function Chart({ days, most, format, label, draw }) {
+  const [box, width] = useWidth();
   const step = (width - LEFT) / Math.max(days.length, 1);
-  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
-  const points = totals.map((value, index) => `${LEFT + (index + 0.5) * step},${y(value).toFixed(1)}`);
-  const edges = `L${LEFT + (totals.length - 0.5) * step},${y(0)}L${LEFT + 0.5 * step},${y(0)}z`;
-  return html`<svg ref=${box} class="chart" role="img" aria-label=${label} viewBox=${`0 0 ${width} ${HEIGHT}`} height=${HEIGHT}>
-    <${Axis} most=${most} format=${format} width=${width} y=${y} /><${Dates} days=${days} step=${step} />
-    ${points.length > 0 && html`<path class="area" d=${`M${points.join("L")}${edges}`} /><path class="area-line" d=${`M${points.join("L")}`} />`}
-    ${days.map((one, index) => html`<rect key=${one.day} class="bar-hit" x=${LEFT + index * step} y=${TOP} width=${step} height=${HEIGHT - TOP - BOTTOM}><title>${one.day}: ${format(totals[index])} so far</title></rect>`)}
-  </svg>`;
+  const scale = {
+    step,
+    y: (value) => TOP + ROOM * (1 - value / most),
+    middle: (index) => LEFT + (index + 0.5) * step,
+    column: (index) => ({ x: LEFT + index * step, y: TOP, width: step, height: ROOM }),
+  };
+  const view = `0 0 ${width} ${HEIGHT}`;
+  return html`
+    <svg ref=${box} class="chart" role="img" aria-label=${label} viewBox=${view} height=${HEIGHT}>
+      <${Axis} most=${most} format=${format} width=${width} y=${scale.y} />
+      <${Dates} days=${days} scale=${scale} />
+      ${draw(scale)}
+    </svg>
+  `;
 }
 
 function Axis({ most, format, width, y }) {
-  return [0, 0.5, 1].map((part) => html`<g key=${part}><line class="grid" x1=${LEFT} x2=${width} y1=${y(most * part)} y2=${y(most * part)} /><text class="tick" x=${LEFT - 6} y=${y(most * part) + 4} text-anchor="end">${format(most * part)}</text></g>`);
+  return [0, 0.5, 1].map((part) => {
+    const value = most * part;
+    const at = y(value);
+    return html`
+      <g key=${part}>
+        <line class="grid" x1=${LEFT} x2=${width} y1=${at} y2=${at} />
+        <text class="tick" x=${LEFT - 6} y=${at + 4} text-anchor="end">${format(value)}</text>
+      </g>
+    `;
+  });
 }
 
-function Dates({ days, step }) {
-  const every = Math.max(1, Math.ceil(64 / Math.max(step, 0.01)));
-  return days.map((one, index) => index % every === 0 && html`<text key=${one.day} class="tick" x=${LEFT + (index + 0.5) * step} y=${HEIGHT - 6} text-anchor=${index === 0 && step < 40 ? "start" : "middle"}>${short(one.day)}</text>`);
+function Dates({ days, scale: { step, middle } }) {
+  const every = Math.max(1, Math.ceil(DATE / Math.max(step, 0.01)));
+  return days.map((one, index) => {
+    if (index % every !== 0) return false;
+    const anchor = index === 0 && step < 40 ? "start" : "middle";
+    return html`
+      <text key=${one.day} class="tick" x=${middle(index)} y=${HEIGHT - 6} text-anchor=${anchor}>
+        ${short(one.day)}
+      </text>
+    `;
+  });
 }
 
 function useWidth() {
@@ -74,8 +135,10 @@ function stacked(parts) {
 }
 
 function tell(one, names, format) {
+  const total = `${one.day}: ${format(sum(one.parts))}`;
   const parts = one.parts.map((value, index) => [value, names[index]]).filter(([value]) => value > 0);
-  return `${one.day}: ${format(sum(one.parts))}${parts.length > 1 ? `\n${parts.map(([value, name]) => `${name}: ${format(value)}`).join("\n")}` : ""}`;
+  if (parts.length <= 1) return total;
+  return [total, ...parts.map(([value, name]) => `${name}: ${format(value)}`)].join("\n");
 }
 
 /** The next round number. */

@@ -9,10 +9,39 @@ const LOOKS = { ok: ["good", "check"], warn: ["warn", "warn"], fail: ["bad", "cl
 
 export function Doctor() {
   const { value, error, busy, again } = useLoaded(() => api.get("/api/doctor"), []);
-  const wrong = value?.findings.filter((one) => one.status !== "ok").length ?? 0;
-  return html`<div class="stack">
-    <div class="row"><p role="status" class="grow">${value && !busy && (wrong ? html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>` : html`<${Tag} kind="good">all in order<//>`)}</p><${Button} icon="retry" busy=${busy} onClick=${again}>Look again<//></div>
-    ${error && html`<${Problem} error=${error} retry=${again} />`}${!value && busy && html`<${Loading} label="Looking at everything" />`}
-    ${value && html`<ul class="plain lined card findings" aria-busy=${busy}>${value.findings.map((one, index) => html`<li key=${index} class=${`finding ${(LOOKS[one.status] ?? LOOKS.warn)[0]}`}><${Icon} name=${(LOOKS[one.status] ?? LOOKS.warn)[1]} label=${one.status} /><div><strong>${one.check}</strong><p>${one.message}</p>${one.to_do && html`<p class="muted">${one.to_do}</p>`}</div></li>`)}</ul>`}
-  </div>`;
+  return html`
+    <div class="stack">
+      <div class="row">
+        <p role="status" class="grow">${value && !busy && html`<${Sum} findings=${value.findings} />`}</p>
+        <${Button} icon="retry" busy=${busy} onClick=${again}>Look again<//>
+      </div>
+      ${error && html`<${Problem} error=${error} retry=${again} />`}
+      ${!value && busy && html`<${Loading} label="Looking at everything" />`}
+      ${value && html`
+        <ul class="plain lined card findings" aria-busy=${busy}>
+          ${value.findings.map((one, index) => html`<${Finding} key=${index} one=${one} />`)}
+        </ul>
+      `}
+    </div>
+  `;
+}
+
+function Sum({ findings }) {
+  const wrong = findings.filter((one) => one.status !== "ok").length;
+  if (wrong) return html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>`;
+  return html`<${Tag} kind="good">all in order<//>`;
+}
+
+function Finding({ one }) {
+  const [kind, icon] = LOOKS[one.status] ?? LOOKS.warn;
+  return html`
+    <li class=${`finding ${kind}`}>
+      <${Icon} name=${icon} label=${one.status} />
+      <div>
+        <strong>${one.check}</strong>
+        <p>${one.message}</p>
+        ${one.to_do && html`<p class="muted">${one.to_do}</p>`}
+      </div>
+    </li>
+  `;
 }

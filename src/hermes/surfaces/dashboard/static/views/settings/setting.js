@@ -1,0 +1,146 @@
+// One typed setting, edited in place. The server judges what was typed, and says when it holds.
+import { api, may } from "../../app/api.js";
+import { Button, Tag, Words } from "../../app/parts/basics.js";
+import { toast } from "../../app/parts/toast.js";
+import { html, useEffect, useState } from "../../app/ui.js";
+import { FieldError, Options } from "../inputs.js";
+
+const WHEN = {
+  now: "Saved. It holds from now on.",
+  restart: "Saved. This dashboard takes it up when it is started again; other Hermes processes at their next start.",
+};
+const TALLEST = 14; // lines of a field
+
+export function Setting({ one, again }) {
+  const typed = asTyped(one.value);
+  const [text, setText] = useState(typed);
+  const [state, setState] = useState({ busy: false, error: null });
+  useEffect(() => setText(typed), [typed]);
+  const fixed = !may("admin") || isVariable(one) || one.masked;
+  const run = async (work) => {
+    setState({ busy: true, error: null });
+    try {
+      const { applies } = await work();
+      await again();
+      setState({ busy: false, error: null });
+      toast(WHEN[applies] ?? "Saved.", "good");
+    } catch (error) {
+      setState({ busy: false, error });
+    }
+  };
+  const address = `/api/settings/${encodeURIComponent(one.key)}`;
+  const save = (value) => run(() => api.put(address, { value }));
+  const restore = () => run(() => api.delete(address));
+  const reset = () => {
+    setText(typed);
+    setState({ busy: false, error: null });
+  };
+  const control = { one, text, setText, save, reset, fixed, typed, ...state };
+  return html`
+    <div class="setting" data-key=${one.key}>
+      <div class="setting-about">
+        <label class="setting-key" for=${`set-${one.key}`}>${one.key.split(".").slice(1).join(".") || one.key}</label>
+        <p class="muted" id=${`about-${one.key}`}><${Words} text=${one.description} /></p>
+      </div>
+      <div class="setting-value">
+        <${Control} ...${control} />
+        ${state.error && html`<${FieldError} id=${`wrong-${one.key}`} error=${state.error} />`}
+        <${Origin} one=${one} busy=${state.busy} restore=${restore} />
+      </div>
+    </div>
+  `;
+}
+
+/** Where the value comes from, and the way back to the default. */
+function Origin({ one, busy, restore }) {
+  const canRestore = one.origin !== "default" && !isVariable(one) && may("admin");
+  return html`
+    <p class="setting-origin">
+      <${Source} one=${one} />
+      ${one.masked && html`<span>Holds something secret: change it in the file.</span>`}
+      ${canRestore && html`
+        <${Button} kind="quiet" icon="undo" class="slim" disabled=${busy} onClick=${restore}>
+          <span class="unseen">Restore the default of ${one.key}, </span>default: ${asTyped(one.default) || "empty"}
+        <//>
+      `}
+    </p>
+  `;
+}
+
+function Source({ one }) {
+  if (one.origin === "default") return html`<${Tag}>default<//>`;
+  if (!isVariable(one)) return html`<${Tag} kind="accent">${one.origin}<//>`;
+  return html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>`;
+}
+
+/** What a setting is changed with, by what it holds: a switch, a choice, or text. */
+function Control({ one, text, setText, save, reset, fixed, typed, busy, error }) {
+  const shared = {
+    id: `set-${one.key}`,
+    disabled: fixed || busy,
+    "aria-describedby": `about-${one.key}${error ? ` wrong-${one.key}` : ""}`,
+    "aria-invalid": error ? "true" : undefined,
+  };
+  if (typeof one.value === "boolean") {
+    const onChange = (event) => save(String(event.target.checked));
+    return html`
+      <input ...${shared} type="checkbox" class="switch" role="switch" checked=${one.value} onChange=${onChange} />
+    `;
+  }
+  if (one.choices.length) {
+    return html`
+      <select ...${shared} class="input" value=${typed} onChange=${(event) => save(event.target.value)}>
+        <${Options} choices=${one.choices.map((choice) => [choice, choice])} value=${typed} />
+      </select>
+    `;
+  }
+  return html`<${Field} ...${{ one, shared, text, setText, save, reset, typed, busy }} />`;
+}
+
+function Field({ one, shared, text, setText, save, reset, typed, busy }) {
+  const isChanged = text !== typed;
+  const onKeyDown = (event) => {
+    const saves = event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
+    if (event.key === "Escape") reset();
+    else if (saves && isChanged) save(text);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const field = {
+    ...shared,
+    value: text,
+    placeholder: one.kind,
+    spellcheck: "false",
+    autocomplete: "off",
+    onInput: (event) => setText(event.target.value),
+    onKeyDown,
+  };
+  const isTable = one.value !== null && typeof one.value === "object";
+  const lines = Math.min(text.split("\n").length, TALLEST);
+  return html`
+    <div class="setting-edit">
+      ${isTable
+        ? html`<textarea ...${field} class="input mono" rows=${lines} />`
+        : html`<input ...${field} class="input" />`}
+      ${isChanged && html`
+        <span class="row">
+          <${Button} kind="primary" busy=${busy} onClick=${() => save(text)}>Save<//>
+          <${Button} kind="quiet" onClick=${reset}>Cancel<//>
+        </span>
+      `}
+    </div>
+  `;
+}
+
+function isVariable(one) {
+  return one.origin === one.variable;
+}
+
+/** A value as a person would type it. Lists and tables are JSON, which is YAML too. */
+export function asTyped(value) {
+  if (value === null) return "null";
+  if (typeof value !== "object") return String(value);
+  const isShort = JSON.stringify(value).length < 60;
+  return JSON.stringify(value, null, isShort ? 0 : 2);
+}
