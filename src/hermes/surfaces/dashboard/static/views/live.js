@@ -1,8 +1,10 @@
 // Live: the event inspector. The stream with a pattern, a pause and details; counters; publishers and drops.
 import { useKeys } from "../app/keys.js";
 import { Button, Empty, Tag } from "../app/parts/basics.js";
+import { inFull } from "../app/parts/format.js";
 import { navigate } from "../app/router.js";
 import { html, useEffect, useMemo, useRef, useState, useStyle } from "../app/ui.js";
+import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
 import { useInspector, useSeconds } from "./live/inspector.js";
 import { matcher, parsePatterns } from "./live/pattern.js";
@@ -10,8 +12,24 @@ import { Sources, Topics, rate } from "./live/tables.js";
 import { Rows } from "./rows.js";
 import { Tabs } from "./tabs.js";
 
-const PRESETS = [["**", "Everything"], ["agent.**", "Agent"], ["agent.tool.*", "Tools"], ["tui.**", "Terminal"], ["gateway.**", "Gateway"], ["session.*", "Sessions"]];
-const STATES = { connecting: ["warn", "connecting"], live: ["good", "live"], waiting: ["warn", "connecting again"], closed: ["bad", "closed"] };
+const EVERYTHING = "**";
+const PRESETS = [
+  [EVERYTHING, "Everything"],
+  ["agent.**", "Agent"],
+  ["agent.tool.*", "Tools"],
+  ["tui.**", "Terminal"],
+  ["gateway.**", "Gateway"],
+  ["session.*", "Sessions"],
+];
+const STATES = {
+  connecting: ["warn", "connecting"],
+  live: ["good", "live"],
+  waiting: ["warn", "connecting again"],
+  closed: ["bad", "closed"],
+};
+const ROW = 30; // pixels
+const TALL_ROW = 50; // on narrow screens, where it has two lines
+const REST = 250; // milliseconds without a key before a pattern counts
 
 export default function Live({ route }) {
   const ready = useStyle("views/live.css");
@@ -30,92 +48,206 @@ function Inspector({ text }) {
   const source = paused?.events ?? ring.events;
   const shown = useMemo(() => sifted(source, patterns, words), [source, version, patterns, words]);
   const input = useRef();
-  const toggle = () => setPaused(paused ? null : { events: [...ring.events], received: ring.received, shifted: ring.evicted });
+  const held = () => ({ events: [...ring.events], received: ring.received, shifted: ring.evicted });
+  const toggle = () => setPaused(paused ? null : held());
   const pick = (kept) => {
     setChosen(kept);
     setTab("details");
-  };
-  const move = (step) => () => {
-    const at = shown.indexOf(chosen);
-    const next = shown[at < 0 ? shown.length - 1 : Math.min(Math.max(at + step, 0), shown.length - 1)];
-    if (next) pick(next);
   };
   const clear = () => {
     inspector.clear();
     setPaused(null);
     setChosen(null);
   };
-  const change = (next) => navigate(next ? `/live?${new URLSearchParams({ pattern: next })}` : "/live", { replace: true });
-  useKeys([
-    { keys: " ", label: "Pause or go on", group: "Live", run: (event) => (event.target.closest?.("button:not(.event-row), a") ? false : toggle()) },
-    { keys: "/", label: "Change the pattern", group: "Live", run: () => input.current.select() },
-    { keys: "j", label: "Next event", group: "Live", run: move(1) },
-    { keys: "k", label: "Event before", group: "Live", run: move(-1) },
-    { keys: "c", label: "Clear the stream", group: "Live", run: clear },
-  ]);
-  const row = (kept) => html`<${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />`;
-  const isTall = useTall();
-  const isFiltered = Boolean(words) || !(patterns.length === 1 && patterns[0] === "**");
-  return html`<div class="inspector">
-    <header class="live-head">
-      <div class="row"><h1>Live</h1><${Tag} kind=${STATES[inspector.state][0]}>${STATES[inspector.state][1]}<//><${Sum} inspector=${inspector} paused=${paused} /><span class="spring" />
-        <${Button} icon=${paused ? "play" : "pause"} kind=${paused ? "primary" : ""} onClick=${toggle} aria-pressed=${paused ? "true" : "false"}>${paused ? "Go on" : "Pause"}<//>
-        <${Button} kind="quiet" icon="trash" label="Clear the stream (c)" onClick=${clear} /></div>
-      <div class="live-filters">
-        <label class="field"><span>Pattern</span><input ref=${input} class="input mono" value=${text} placeholder="**" spellcheck="false" autocapitalize="off" autocomplete="off"
-          aria-invalid=${problem ? "true" : undefined} aria-describedby="pattern-help" onInput=${(event) => change(event.target.value)} /></label>
-        <label class="field"><span>Containing</span><input class="input" type="search" value=${words} placeholder="any text" onInput=${(event) => setWords(event.target.value)} /></label>
-        <div class="chips" role="group" aria-label="Patterns">${PRESETS.map(([pattern, label]) => html`<button key=${pattern} type="button" class="chip" aria-pressed=${String((text || "**") === pattern)} onClick=${() => change(pattern === "**" ? "" : pattern)}>${label}</button>`)}</div>
+  useLiveKeys({ input, shown, chosen, pick, toggle, clear });
+  const isFiltered = Boolean(words) || patterns.join(" ") !== EVERYTHING;
+  const tabs = [
+    ["details", "Event", () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`],
+    ["topics", "Topics", () => html`<${Topics} counters=${counters} onPick=${goTo} />`],
+    ["sources", "Sources", () => html`<${Sources} />`],
+  ];
+  return html`
+    <div class="inspector">
+      <header class="live-head">
+        <${Bar} inspector=${inspector} paused=${paused} toggle=${toggle} clear=${clear} />
+        <${Filters} input=${input} text=${text} problem=${problem} words=${words} setWords=${setWords} />
+        <${PatternHelp} problem=${problem} />
+      </header>
+      <div class="live-parts">
+        <div class="live-stream card">
+          ${shown.length === 0 && html`<${Nothing} isFiltered=${isFiltered} />`}
+          <${Stream}
+            shown=${shown}
+            shifted=${paused?.shifted ?? ring.evicted}
+            stick=${!paused}
+            chosen=${chosen}
+            pick=${pick}
+          />
+        </div>
+        <div class="live-side card">
+          <${Tabs} label="Beside the stream" current=${tab} onPick=${setTab} tabs=${tabs} />
+        </div>
       </div>
-      <p id="pattern-help" class=${problem ? "field-error" : "unseen"} role=${problem ? "alert" : undefined}>${problem || "A star is one word of a topic, two stars are any number of words."}</p>
-    </header>
-    <div class="live-parts">
-      <div class="live-stream card">
-        ${shown.length === 0 && html`<${Empty} icon="live" title=${isFiltered ? "Nothing of that kind yet" : "Quiet"}>${isFiltered ? "What fits the pattern appears here as it happens." : "What Hermes does, here and in other processes, appears here as it happens."}<//>`}
-        <${Rows} items=${shown} row=${row} height=${isTall ? 50 : 30} stick=${!paused} shifted=${paused ? paused.shifted : ring.evicted} reveal=${shown.indexOf(chosen)} mark=${chosen?.number} label="Stream of events" />
-      </div>
-      <div class="live-side card"><${Tabs} label="Beside the stream" current=${tab} onPick=${setTab} tabs=${[
-        ["details", "Event", () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`],
-        ["topics", "Topics", () => html`<${Topics} counters=${counters} onPick=${change} />`],
-        ["sources", "Sources", () => html`<${Sources} />`],
-      ]} /></div>
     </div>
-  </div>`;
+  `;
+}
+
+function Bar({ inspector, paused, toggle, clear }) {
+  const [kind, state] = STATES[inspector.state];
+  return html`
+    <div class="row">
+      <h1>Live</h1>
+      <${Tag} kind=${kind}>${state}<//>
+      <${Sum} inspector=${inspector} paused=${paused} />
+      <span class="spring" />
+      <${Button}
+        icon=${paused ? "play" : "pause"}
+        kind=${paused ? "primary" : ""}
+        aria-pressed=${paused ? "true" : "false"}
+        onClick=${toggle}
+      >
+        ${paused ? "Go on" : "Pause"}
+      <//>
+      <${Button} kind="quiet" icon="trash" label="Clear the stream (c)" onClick=${clear} />
+    </div>
+  `;
 }
 
 function Sum({ inspector: { ring, counters }, paused }) {
   useSeconds();
-  const since = paused ? ring.received - paused.received : 0;
-  return html`<p class="live-sum" role="status"><span>${ring.received.toLocaleString("en")} events</span><span>${rate(counters.rate(Date.now()))} per second</span>
-    ${ring.missed > 0 && html`<span class="bad">${ring.missed.toLocaleString("en")} missed</span>`}
-    ${paused && html`<span class="warn">paused, ${since.toLocaleString("en")} more since</span>`}
-    ${!paused && ring.evicted > 0 && html`<span>the last ${ring.events.length.toLocaleString("en")} are kept</span>`}</p>`;
+  return html`
+    <p class="live-sum" role="status">
+      <span>${inFull(ring.received)} events</span>
+      <span>${rate(counters.rate(Date.now()))} per second</span>
+      ${ring.missed > 0 && html`<span class="bad">${inFull(ring.missed)} missed</span>`}
+      ${paused && html`<span class="warn">paused, ${inFull(ring.received - paused.received)} more since</span>`}
+      ${!paused && ring.evicted > 0 && html`<span>the last ${inFull(ring.events.length)} are kept</span>`}
+    </p>
+  `;
+}
+
+function Filters({ input, text, problem, words, setWords }) {
+  const pick = (pattern) => goTo(pattern === EVERYTHING ? "" : pattern);
+  return html`
+    <div class="live-filters">
+      <label class="field">
+        <span>Pattern</span>
+        <input
+          ref=${input}
+          class="input mono"
+          value=${text}
+          placeholder=${EVERYTHING}
+          spellcheck="false"
+          autocapitalize="off"
+          autocomplete="off"
+          aria-invalid=${problem ? "true" : undefined}
+          aria-describedby="pattern-help"
+          onInput=${(event) => goTo(event.target.value)}
+        />
+      </label>
+      <label class="field">
+        <span>Containing</span>
+        <input
+          class="input"
+          type="search"
+          value=${words}
+          placeholder="any text"
+          onInput=${(event) => setWords(event.target.value)}
+        />
+      </label>
+      <${Chips} label="Patterns" choices=${PRESETS} value=${text || EVERYTHING} onPick=${pick} />
+    </div>
+  `;
+}
+
+function PatternHelp({ problem }) {
+  if (problem) return html`<p id="pattern-help" class="field-error" role="alert">${problem}</p>`;
+  return html`
+    <p id="pattern-help" class="unseen">A star is one word of a topic, two stars are any number of words.</p>
+  `;
+}
+
+function Nothing({ isFiltered }) {
+  if (isFiltered) {
+    return html`
+      <${Empty} icon="live" title="Nothing of that kind yet">What fits the pattern appears here as it happens.<//>
+    `;
+  }
+  return html`
+    <${Empty} icon="live" title="Quiet">
+      What Hermes does, here and in other processes, appears here as it happens.
+    <//>
+  `;
+}
+
+function Stream({ shown, shifted, stick, chosen, pick }) {
+  const isNarrow = useNarrow();
+  const row = (kept) => html`
+    <${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />
+  `;
+  return html`
+    <${Rows}
+      items=${shown}
+      row=${row}
+      height=${isNarrow ? TALL_ROW : ROW}
+      stick=${stick}
+      shifted=${shifted}
+      reveal=${shown.indexOf(chosen)}
+      mark=${chosen?.number}
+      label="Stream of events"
+    />
+  `;
+}
+
+function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
+  const group = "Live";
+  const pause = (event) => (event.target.closest?.("button:not(.event-row), a") ? false : toggle());
+  const move = (step) => () => {
+    const at = shown.indexOf(chosen);
+    const last = shown.length - 1;
+    const next = shown[at < 0 ? last : Math.min(Math.max(at + step, 0), last)];
+    if (next) pick(next);
+  };
+  useKeys([
+    { keys: " ", label: "Pause or go on", group, run: pause },
+    { keys: "/", label: "Change the pattern", group, run: () => input.current.select() },
+    { keys: "j", label: "Next event", group, run: move(1) },
+    { keys: "k", label: "Event before", group, run: move(-1) },
+    { keys: "c", label: "Clear the stream", group, run: clear },
+  ]);
+}
+
+/** Puts a pattern into the address, from where the view takes it. */
+function goTo(pattern) {
+  navigate(pattern ? `/live?${new URLSearchParams({ pattern })}` : "/live", { replace: true });
 }
 
 function sifted(events, patterns, words) {
   const fits = matcher(patterns);
   const wanted = words.trim().toLowerCase();
-  return events.filter((kept) => (fits(kept.event.type) || kept.event.type === "gap") && (!wanted || textOf(kept).includes(wanted)));
+  return events.filter(
+    (kept) => (fits(kept.event.type) || kept.event.type === "gap") && (!wanted || textOf(kept).includes(wanted)),
+  );
 }
 
 /** The patterns once the user rests, so that each key does not make a new connection; the last good ones meanwhile. */
 function useRested(parsed, problem) {
-  const [patterns, setPatterns] = useState(problem ? ["**"] : parsed);
+  const [patterns, setPatterns] = useState(problem ? [EVERYTHING] : parsed);
   useEffect(() => {
     if (problem) return undefined;
-    const timer = setTimeout(() => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)), 250);
+    const timer = setTimeout(() => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)), REST);
     return () => clearTimeout(timer);
   }, [parsed, problem]);
   return patterns;
 }
 
-function useTall() {
+function useNarrow() {
   const query = useMemo(() => matchMedia("(max-width: 719px)"), []);
-  const [tall, setTall] = useState(query.matches);
+  const [narrow, setNarrow] = useState(query.matches);
   useEffect(() => {
-    const look = () => setTall(query.matches);
+    const look = () => setNarrow(query.matches);
     query.addEventListener("change", look);
     return () => query.removeEventListener("change", look);
   }, []);
-  return tall;
+  return narrow;
 }

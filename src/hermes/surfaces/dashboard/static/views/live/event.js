@@ -2,12 +2,20 @@
 import { Button, Empty } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { absolute, clock } from "../../app/parts/format.js";
-import { pathTo } from "../../app/router.js";
+import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
 const ENVELOPE = new Set(["type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq"]);
 const TELLING = ["text", "summary", "message", "title", "preview", "command", "reason", "detail", "name", "answer"];
-const COLOURS = { agent: "accent", session: "blue", tui: "green", gateway: "orange", schedule: "purple", bus: "bad", gap: "bad" };
+const COLOURS = {
+  agent: "accent",
+  session: "blue",
+  tui: "green",
+  gateway: "orange",
+  schedule: "purple",
+  bus: "bad",
+  gap: "bad",
+};
 
 /** What most tells an event from others of its topic. Found once for each. */
 function previewOf(kept) {
@@ -21,8 +29,10 @@ function previewOf(kept) {
 }
 
 function rest(event) {
-  const said = Object.entries(event).filter(([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "");
-  return said.map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`).join("  ");
+  return Object.entries(event)
+    .filter(([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "")
+    .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .join("  ");
 }
 
 /** Everything in it as one text, for searching. Made once for each. */
@@ -33,24 +43,62 @@ export function textOf(kept) {
 
 export function EventRow({ kept, current, onPick }) {
   const { event } = kept;
-  const fraction = String(Math.floor((event.ts ?? 0) * 1000) % 1000).padStart(3, "0");
-  const time = event.ts ? `${clock(event.ts)}.${fraction}` : "";
   const durable = event.seq !== undefined;
-  return html`<button type="button" class="event-row" tabindex="-1" aria-current=${current ? "true" : undefined} onClick=${onPick} title=${durable ? "A row of the log" : "Only announced, not kept"}>
-    <time>${time}</time><span class="event-topic" style=${{ color: `var(--${COLOURS[event.src ?? event.type] ?? "text"})` }}>${durable ? html`<b>${event.type}</b>` : event.type}</span>
-    <span class="event-session">${event.session_id?.slice(-6) ?? ""}</span><span class="event-preview">${previewOf(kept)}</span>
-  </button>`;
+  const colour = COLOURS[event.src ?? event.type] ?? "text";
+  return html`
+    <button
+      type="button"
+      class="event-row"
+      tabindex="-1"
+      aria-current=${current ? "true" : undefined}
+      title=${durable ? "A row of the log" : "Only announced, not kept"}
+      onClick=${onPick}
+    >
+      <time>${timeOf(event)}</time>
+      <span class="event-topic" style=${{ color: `var(--${colour})` }}>
+        ${durable ? html`<b>${event.type}</b>` : event.type}
+      </span>
+      <span class="event-session">${event.session_id?.slice(-6) ?? ""}</span>
+      <span class="event-preview">${previewOf(kept)}</span>
+    </button>
+  `;
+}
+
+/** The time of day, to the millisecond. */
+function timeOf({ ts }) {
+  if (!ts) return "";
+  return `${clock(ts)}.${String(Math.floor(ts * 1000) % 1000).padStart(3, "0")}`;
 }
 
 export function EventDetails({ kept, onClose }) {
-  if (!kept) return html`<${Empty} icon="live" title="No event chosen">Choose one in the stream, with a click or with J and K.<//>`;
+  if (!kept) {
+    return html`
+      <${Empty} icon="live" title="No event chosen">Choose one in the stream, with a click or with J and K.<//>
+    `;
+  }
   const { event } = kept;
-  return html`<div class="event-details">
-    <div class="row"><h2 class="event-name">${event.type}</h2><span class="spring" /><${Button} kind="quiet" icon="close" label="Close the details" onClick=${onClose} /></div>
-    <dl class="facts"><dt>When</dt><dd>${event.ts ? absolute(event.ts) : "unknown"}</dd><dt>From</dt><dd>${event.src ?? ""}</dd>
-      <dt>Kept</dt><dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no, only announced"}</dd>
-      ${event.session_id && html`<dt>Session</dt><dd><a href=${`#${pathTo("sessions", event.session_id)}${event.seq === undefined ? "" : `?at=${event.seq}`}`}>${event.session_id}</a></dd>`}
-    </dl>
-    <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />
-  </div>`;
+  return html`
+    <div class="event-details">
+      <div class="row">
+        <h2 class="event-name">${event.type}</h2>
+        <span class="spring" />
+        <${Button} kind="quiet" icon="close" label="Close the details" onClick=${onClose} />
+      </div>
+      <dl class="facts">
+        <dt>When</dt>
+        <dd>${event.ts ? absolute(event.ts) : "unknown"}</dd>
+        <dt>From</dt>
+        <dd>${event.src ?? ""}</dd>
+        <dt>Kept</dt>
+        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no, only announced"}</dd>
+        ${event.session_id && html`<dt>Session</dt><dd><a href=${placeOf(event)}>${event.session_id}</a></dd>`}
+      </dl>
+      <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />
+    </div>
+  `;
+}
+
+/** Where the timeline of its session has it. */
+function placeOf({ session_id: session, seq }) {
+  return linkTo("sessions", session) + (seq === undefined ? "" : `?at=${seq}`);
 }

@@ -3,9 +3,13 @@
 /** Several patterns with blanks or commas between them: [patterns, what is wrong]. */
 export function parsePatterns(text) {
   const patterns = text.split(/[\s,]+/).filter(Boolean);
-  const bad = patterns.find((pattern) => pattern.split(".").some((part) => part === "" || (part.includes("*") && !/^\*\*?$/.test(part))));
+  const bad = patterns.find((pattern) => !pattern.split(".").every(isPart));
   if (bad) return [[], `${bad} is no pattern: a star stands for a whole word between dots.`];
   return [patterns.length ? patterns : ["**"], ""];
+}
+
+function isPart(part) {
+  return part !== "" && (!part.includes("*") || part === "*" || part === "**");
 }
 
 /** A test for topics. Answers are remembered, as the same few topics come again and again. */

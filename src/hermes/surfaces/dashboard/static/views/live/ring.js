@@ -48,7 +48,9 @@ export class Ring {
 function lightened(value, kept, depth) {
   if (typeof value === "string") {
     kept.size += Math.min(value.length, LONGEST);
-    return value.length > LONGEST ? `${value.slice(0, LONGEST)}… (${(value.length - LONGEST).toLocaleString("en")} more characters)` : value;
+    if (value.length <= LONGEST) return value;
+    const left = (value.length - LONGEST).toLocaleString("en");
+    return `${value.slice(0, LONGEST)}… (${left} more characters)`;
   }
   if (value === null || typeof value !== "object") return value;
   if (depth > 6 || kept.size > 20 * LONGEST) return "… (not kept)";
@@ -75,7 +77,8 @@ export class Counters {
   /** Rows by number: {topic, count, rate, slots}. */
   rows(now) {
     this.#turn(Math.floor(now / 1000));
-    return [...this.topics].map(([topic, one]) => ({ topic, count: one.count, rate: rateOf(one), slots: this.#ordered(one) }))
+    return [...this.topics]
+      .map(([topic, one]) => ({ topic, count: one.count, rate: rateOf(one), slots: this.#ordered(one) }))
       .sort((a, b) => b.rate - a.rate || b.count - a.count);
   }
 
