@@ -3,9 +3,19 @@ import { html, useStore } from "../../app/ui.js";
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 
+// What is on the key, what it types, and its name where the face doesn't say it. Ctrl types nothing by itself.
 const KEYS = [
-  ["Esc", "\x1b"], ["Tab", "\t"], ["ctrl"], ["left", "\x1b[D", "Arrow left"], ["up", "\x1b[A", "Arrow up"],
-  ["down", "\x1b[B", "Arrow down"], ["right", "\x1b[C", "Arrow right"], ["|", "|", "Pipe"], ["/", "/", "Slash"], ["-", "-", "Dash"], ["~", "~", "Tilde"],
+  ["Esc", "\x1b"],
+  ["Tab", "\t"],
+  ["ctrl"],
+  ["left", "\x1b[D", "Arrow left"],
+  ["up", "\x1b[A", "Arrow up"],
+  ["down", "\x1b[B", "Arrow down"],
+  ["right", "\x1b[C", "Arrow right"],
+  ["|", "|", "Pipe"],
+  ["/", "/", "Slash"],
+  ["-", "-", "Dash"],
+  ["~", "~", "Tilde"],
 ];
 const ARROWS = new Set(["left", "up", "down", "right"]);
 
@@ -19,12 +29,21 @@ export function KeyRow({ screen }) {
       toast("This browser did not allow pasting. Press and hold on the terminal instead.", "bad");
     }
   };
-  return html`<div class="terminal-keys" role="toolbar" aria-label="Keys" onPointerDown=${stay} onMouseDown=${stay}>
-    ${KEYS.map(([face, text, name]) =>
-      face === "ctrl"
-        ? html`<button key="ctrl" type="button" aria-pressed=${String(ctrl)} onClick=${() => screen.ctrl.set(!ctrl)}>Ctrl</button>`
-        : html`<button key=${face} type="button" aria-label=${name} onClick=${() => screen.type(text)}>${ARROWS.has(face) ? html`<${Icon} name=${face} size=${18} />` : face}</button>`,
-    )}
-    <button type="button" onClick=${paste}>Paste</button>
-  </div>`;
+  const key = ([face, text, name]) => {
+    if (face === "ctrl") {
+      const onClick = () => screen.ctrl.set(!ctrl);
+      return html`<button key="ctrl" type="button" aria-pressed=${String(ctrl)} onClick=${onClick}>Ctrl</button>`;
+    }
+    return html`
+      <button key=${face} type="button" aria-label=${name} onClick=${() => screen.type(text)}>
+        ${ARROWS.has(face) ? html`<${Icon} name=${face} size=${18} />` : face}
+      </button>
+    `;
+  };
+  return html`
+    <div class="terminal-keys" role="toolbar" aria-label="Keys" onPointerDown=${stay} onMouseDown=${stay}>
+      ${KEYS.map(key)}
+      <button type="button" onClick=${paste}>Paste</button>
+    </div>
+  `;
 }

@@ -22,7 +22,10 @@ export class Line {
   #shown = 0; // bytes shown, not yet acknowledged
   #closed = false;
 
-  /** `handlers`: onReady(ready), onData(bytes, done), onResized({cols, rows}), onEnded(code), onState("connecting"|"live"|"waiting"|"ended"|"gone"). */
+  /**
+   * `handlers`: onReady(ready), onData(bytes, done), onResized({cols, rows}), onEnded(code), and onState(state) with
+   * "connecting" | "live" | "waiting" | "ended" | "gone".
+   */
   constructor(id, handlers) {
     this.#id = id;
     this.#handlers = handlers;

@@ -8,7 +8,16 @@ import { colours } from "./colours.js";
 import { Line } from "./line.js";
 
 const SETTLE = 80; // milliseconds without a change before a new size counts
-const MONO = 'ui-monospace, "SF Mono", "Cascadia Code", "JetBrains Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+const MONO = [
+  "ui-monospace",
+  '"SF Mono"',
+  '"Cascadia Code"',
+  '"JetBrains Mono"',
+  "Menlo",
+  "Consolas",
+  '"DejaVu Sans Mono"',
+  "monospace",
+].join(", ");
 // Answers of a terminal to a program's questions: where the cursor is, what it can do, its colours.
 // eslint-disable-next-line no-control-regex
 const ANSWER = /^\x1b(\[[?>=]?[\d;]*[cRnytu]|\[\?[\d;]*\$y|\][\d;].*|P.*)/;
@@ -53,8 +62,15 @@ export class Screen {
     this.ended = new Store(null);
     this.ctrl = new Store(false); // the next key is pressed with Ctrl, on phones
     this.#term = new Terminal({
-      allowProposedApi: true, cursorBlink: true, fontFamily: MONO, fontSize: letters.value, scrollback: 10_000,
-      minimumContrastRatio: 4.5, screenReaderMode: spoken.value, theme: colours.value, macOptionIsMeta: true,
+      allowProposedApi: true,
+      cursorBlink: true,
+      fontFamily: MONO,
+      fontSize: letters.value,
+      scrollback: 10_000,
+      minimumContrastRatio: 4.5,
+      screenReaderMode: spoken.value,
+      theme: colours.value,
+      macOptionIsMeta: true,
       linkHandler: { activate: (event, address) => this.#follow(event, address) },
     });
     this.#term.loadAddon(this.#fit);

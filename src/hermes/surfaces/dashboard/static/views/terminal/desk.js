@@ -1,0 +1,145 @@
+// The open terminals: their tabs, and the one that is shown.
+import { useKeys } from "../../app/keys.js";
+import { Button, Icon } from "../../app/parts/basics.js";
+import { navigate, pathTo } from "../../app/router.js";
+import { html, kept, useEffect, useRef, useState, useStore } from "../../app/ui.js";
+import { KeyRow } from "./keyrow.js";
+import { Options, speak } from "./options.js";
+import { spoken } from "./screen.js";
+import { screenOf } from "./screens.js";
+
+const NAMES = { hermes: "Hermes", shell: "Shell" };
+
+export function Desk({ list, current, open, end }) {
+  const screen = screenOf(current);
+  const [options, setOptions] = useState(false);
+  const openHermes = () => open("hermes");
+  const openShell = () => open("shell");
+  const endCurrent = () => end(current);
+  useEffect(() => {
+    kept.set("terminal.last", current.id);
+  }, [current.id]);
+  useDeskKeys({ openHermes, openShell, endCurrent });
+  return html`
+    <section class="terminals" aria-label="Terminals">
+      <header class="terminal-head">
+        <h1 class="unseen">Terminal</h1>
+        <${TabList} list=${list} current=${current} end=${end} />
+        <${Button} icon="plus" title="A new terminal that runs Hermes" onClick=${openHermes}>Hermes<//>
+        <${Button} icon="plus" title="A new terminal with a shell" onClick=${openShell}>Shell<//>
+        <${Button} kind="quiet" icon="settings" label="Options" onClick=${() => setOptions(true)} />
+        <${Button} kind="quiet" icon="close" label="End this terminal" onClick=${endCurrent} />
+      </header>
+      <${Shown} key=${current.id} screen=${screen} onAgain=${() => open(current.command)} onClose=${endCurrent} />
+      ${options && html`<${Options} onClose=${() => setOptions(false)} />`}
+    </section>
+  `;
+}
+
+function useDeskKeys({ openHermes, openShell, endCurrent }) {
+  const aloud = useStore(spoken);
+  const speaking = aloud ? "Stop speaking what terminals write" : "Let a screen reader speak what terminals write";
+  const group = "Terminal";
+  useKeys([
+    { label: "New Hermes terminal", group, icon: "plus", run: openHermes },
+    { label: "New shell", group, icon: "plus", run: openShell },
+    { label: "End this terminal", group, icon: "close", run: endCurrent },
+    { label: speaking, group, icon: "bell", run: speak },
+    { keys: "Mod+Shift+x", label: "Leave the terminal", group, hidden: true, run: () => false },
+  ]);
+}
+
+function TabList({ list, current, end }) {
+  const box = useRef();
+  const at = list.indexOf(current);
+  const press = (event) => {
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: list.length - 1 }[event.key];
+    if (event.key === "Delete") return end(current);
+    if (event.key === "Enter") return setTimeout(() => screenOf(current).focus());
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = (to + list.length) % list.length;
+    show(list[next]);
+    box.current.children[next].focus();
+  };
+  return html`
+    <div ref=${box} class="terminal-tabs" role="tablist" aria-label="Open terminals" onKeyDown=${press}>
+      ${list.map((info, index) => html`
+        <${Tab} key=${info.id} info=${info} number=${index + 1} chosen=${info === current} />
+      `)}
+    </div>
+  `;
+}
+
+function Tab({ info, number, chosen }) {
+  const screen = screenOf(info);
+  const title = useStore(screen.title);
+  const state = useStore(screen.state);
+  const name = title || `${NAMES[info.command] ?? info.command} ${number}`;
+  return html`
+    <button
+      type="button"
+      role="tab"
+      class=${`terminal-tab ${state}`}
+      aria-selected=${String(chosen)}
+      aria-controls="terminal-panel"
+      tabindex=${chosen ? 0 : -1}
+      title=${`${name}, in ${info.cwd}`}
+      onClick=${() => show(info)}
+    >
+      <${Icon} name=${info.command === "hermes" ? "chat" : "terminal"} size=${16} />
+      <span>${name}</span>
+    </button>
+  `;
+}
+
+function show(info) {
+  navigate(pathTo("terminal", info.id), { replace: true });
+}
+
+function Shown({ screen, onAgain, onClose }) {
+  const place = useRef();
+  useEffect(() => {
+    screen.mount(place.current);
+    screen.focus();
+    return () => screen.unmount();
+  }, [screen]);
+  return html`
+    <div id="terminal-panel" class="terminal-panel" role="tabpanel" aria-label="Terminal. Ctrl Shift X leaves it.">
+      <${Note} screen=${screen} onAgain=${onAgain} onClose=${onClose} />
+      <div ref=${place} class="terminal-place" />
+      <${KeyRow} screen=${screen} />
+    </div>
+  `;
+}
+
+/** What is to be said of a terminal that is not simply there. */
+function Note({ screen, onAgain, onClose }) {
+  const state = useStore(screen.state);
+  const ended = useStore(screen.ended);
+  const ways = html`
+    <${Button} onClick=${onAgain}>Start another<//>
+    <${Button} kind="quiet" onClick=${onClose}>Close<//>
+  `;
+  if (state === "waiting") {
+    return html`
+      <p class="terminal-note warn" role="status">
+        <span class="spinner" aria-hidden="true" />
+        The line broke. The program goes on, and it is connected again.
+      </p>
+    `;
+  }
+  if (state === "ended") {
+    const how = ended?.code ? ` with code ${ended.code}` : "";
+    return html`<p class="terminal-note" role="status">The program has ended${how}.${ways}</p>`;
+  }
+  if (state === "gone") {
+    return html`
+      <p class="terminal-note warn" role="status">
+        This terminal is no more: the dashboard was restarted, or nobody looked at it for half an hour.
+        ${ways}
+      </p>
+    `;
+  }
+  return null;
+}

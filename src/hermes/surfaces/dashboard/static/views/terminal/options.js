@@ -1,0 +1,58 @@
+// Options of all terminals: the size of the letters, speaking what is written; and the keys to know.
+import { Button } from "../../app/parts/basics.js";
+import { Dialog } from "../../app/parts/dialog.js";
+import { html, kept, useStore } from "../../app/ui.js";
+import { letters, spoken } from "./screen.js";
+
+const SMALLEST = 9; // pixels
+const LARGEST = 28;
+
+export function Options({ onClose }) {
+  const aloud = useStore(spoken);
+  return html`
+    <${Dialog} title="Terminal options" onClose=${onClose}>
+      <div class="stack">
+        <${Letters} />
+        <label class="row">
+          <span class="spring">Screen reader mode: what is written is spoken</span>
+          <input type="checkbox" checked=${aloud} onChange=${speak} />
+        </label>
+        <dl class="facts">
+          <dt>Copy</dt>
+          <dd>Ctrl Shift C, or ⌘ C</dd>
+          <dt>Paste</dt>
+          <dd>Ctrl Shift V, or ⌘ V</dd>
+          <dt>Leave the terminal</dt>
+          <dd>Ctrl Shift X, then the arrow keys go through the tabs, and Delete ends one</dd>
+          <dt>Open a link</dt>
+          <dd>Ctrl or ⌘ and a click</dd>
+        </dl>
+      </div>
+    <//>
+  `;
+}
+
+function Letters() {
+  const size = useStore(letters);
+  const smaller = () => scale(-1);
+  const larger = () => scale(1);
+  return html`
+    <div class="row">
+      <span class="spring" id="letters-label">Size of the letters</span>
+      <${Button} icon="minus" label="Smaller letters" disabled=${size <= SMALLEST} onClick=${smaller} />
+      <output aria-labelledby="letters-label">${size}</output>
+      <${Button} icon="plus" label="Larger letters" disabled=${size >= LARGEST} onClick=${larger} />
+    </div>
+  `;
+}
+
+function scale(by) {
+  letters.set(Math.min(LARGEST, Math.max(SMALLEST, letters.value + by)));
+  kept.set("terminal.letters", String(letters.value));
+}
+
+/** Turns the speaking of what terminals write on or off. */
+export function speak() {
+  spoken.set(!spoken.value);
+  kept.set("terminal.spoken", spoken.value ? "yes" : null);
+}
