@@ -10,5 +10,6 @@ export default function Plugins({ route }) {
   const [name] = route.parts;
   useEffect(() => void refreshPlugins(), [name]);
   if (!ready) return null;
-  return name ? html`<${PluginPage} key=${name} name=${name} known=${known} />` : html`<${PluginList} known=${known} />`;
+  if (name) return html`<${PluginPage} key=${name} name=${name} known=${known} />`;
+  return html`<${PluginList} known=${known} />`;
 }

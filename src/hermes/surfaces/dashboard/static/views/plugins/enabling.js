@@ -4,11 +4,12 @@ import { Button, Icon } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { plural, size } from "../../app/parts/format.js";
+import { languageOfFile } from "../../app/parts/highlight.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
+import { FieldError } from "../inputs.js";
 import { Loaded, useLoaded } from "../loading.js";
 import { labelOf, refreshPlugins } from "./known.js";
-import { languageOfFile } from "../../app/parts/highlight.js";
 
 export function Enabling({ name, onClose }) {
   const content = useLoaded(() => api.get(`/api/plugins/${name}`), [name]);
@@ -26,20 +27,75 @@ export function Enabling({ name, onClose }) {
       content.again();
     }
   };
-  const actions = html`<${Button} kind="quiet" onClick=${onClose}>Not now<//><${Button} kind="primary" icon="check" busy=${state.busy} disabled=${!content.value?.files.length} onClick=${enable}>Enable exactly this<//>`;
-  return html`<${Dialog} title=${`Enable ${name}?`} class="wide" onClose=${onClose} actions=${actions}>
-    <${Loaded} of=${content}>${({ plugin, folder, files }) => html`<div class="stack">
-      ${state.error && html`<p class="field-error" role="alert">${state.error.message} ${state.error.hint}</p>`}
-      <p class="row top"><${Icon} name="warn" /><span>${plugin.api ? html`Its Python code runs as you, inside the dashboard: it can do whatever you can, see every event, and read every session.` : html`Its page runs in this browser as you: it can do whatever this page can.`} Enable it only if you trust whoever wrote it.</span></p>
-      <dl class="facts"><dt>Folder</dt><dd class="mono">${folder}</dd><dt>SHA-256</dt><dd class="mono hash">${plugin.hash}</dd></dl>
-      <h3>${plural(files.length, "file")}</h3>
-      <ul class="plain">${files.map((file) => html`<${File} key=${file.path} file=${file} open=${file.path === `dashboard/${plugin.api}`} />`)}</ul>
-    </div>`}<//>
-  <//>`;
+  const actions = html`
+    <${Button} kind="quiet" onClick=${onClose}>Not now<//>
+    <${Button}
+      kind="primary"
+      icon="check"
+      busy=${state.busy}
+      disabled=${!content.value?.files.length}
+      onClick=${enable}
+    >
+      Enable exactly this
+    <//>
+  `;
+  return html`
+    <${Dialog} title=${`Enable ${name}?`} class="wide" onClose=${onClose} actions=${actions}>
+      <${Loaded} of=${content}>
+        ${({ plugin, folder, files }) => html`
+          <div class="stack">
+            ${state.error && html`<${FieldError} error=${state.error} />`}
+            <${Warning} plugin=${plugin} />
+            <dl class="facts">
+              <dt>Folder</dt>
+              <dd class="mono">${folder}</dd>
+              <dt>SHA-256</dt>
+              <dd class="mono hash">${plugin.hash}</dd>
+            </dl>
+            <h3>${plural(files.length, "file")}</h3>
+            <${Files} files=${files} first=${`dashboard/${plugin.api}`} />
+          </div>
+        `}
+      <//>
+    <//>
+  `;
+}
+
+function Warning({ plugin }) {
+  const reach = plugin.api
+    ? "Its Python code runs as you, inside the dashboard: "
+      + "it can do whatever you can, see every event, and read every session."
+    : "Its page runs in this browser as you: it can do whatever this page can.";
+  return html`
+    <p class="row top">
+      <${Icon} name="warn" />
+      <span>${reach} Enable it only if you trust whoever wrote it.</span>
+    </p>
+  `;
+}
+
+/** `first` is the path of the file that is shown at once. */
+function Files({ files, first }) {
+  return html`
+    <ul class="plain">
+      ${files.map((file) => html`<${File} key=${file.path} file=${file} open=${file.path === first} />`)}
+    </ul>
+  `;
 }
 
 function File({ file, open }) {
   const [shown, setShown] = useState(open);
-  return html`<li><details class="fold plugin-file" open=${open} onToggle=${(event) => setShown(event.target.open)}><summary><code>${file.path}</code> <span>${size(file.size)}</span></summary>
-    ${shown && (file.text === null ? html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>` : html`<${Code} name=${file.path} language=${languageOfFile(file.path)} text=${file.text} />`)}</details></li>`;
+  return html`
+    <li>
+      <details class="fold plugin-file" open=${open} onToggle=${(event) => setShown(event.target.open)}>
+        <summary><code>${file.path}</code> <span>${size(file.size)}</span></summary>
+        ${shown && html`<${Text} file=${file} />`}
+      </details>
+    </li>
+  `;
+}
+
+function Text({ file: { path, text } }) {
+  if (text !== null) return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
+  return html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>`;
 }

@@ -3,10 +3,16 @@ import { Icon } from "../../app/parts/basics.js";
 import { html } from "../../app/ui.js";
 import { fileOf } from "./known.js";
 
+const PICTURE = /\.(svg|png|jpg|webp)$/;
+
 export function PluginIcon({ plugin, size = 22 }) {
   const { icon } = plugin;
-  if (/\.(svg|png|jpg|webp)$/.test(icon)) {
-    return plugin.state === "enabled" ? html`<img class="plugin-icon" src=${fileOf(plugin, icon)} alt="" width=${size} height=${size} />` : html`<${Icon} name="plugins" size=${size} />`;
+  if (PICTURE.test(icon) && plugin.state === "enabled") {
+    return html`<img class="plugin-icon" src=${fileOf(plugin, icon)} alt="" width=${size} height=${size} />`;
   }
-  return icon && [...icon].length <= 2 ? html`<span class="plugin-icon" aria-hidden="true" style=${{ fontSize: `${size - 4}px`, width: `${size}px` }}>${icon}</span>` : html`<${Icon} name="plugins" size=${size} />`;
+  if (icon && [...icon].length <= 2) {
+    const style = { fontSize: `${size - 4}px`, width: `${size}px` };
+    return html`<span class="plugin-icon" aria-hidden="true" style=${style}>${icon}</span>`;
+  }
+  return html`<${Icon} name="plugins" size=${size} />`;
 }

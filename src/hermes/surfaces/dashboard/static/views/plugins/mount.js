@@ -24,11 +24,14 @@ export function useMounted(plugin, kind) {
 /** A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on. */
 export function Mounted({ plugin, kind }) {
   const [place, { loading, error }, again] = useMounted(plugin, kind);
-  return html`<div class=${`plugin-place in-${kind}`}>
-    ${loading && html`<${Loading} label=${labelOf(plugin)} />`}
-    ${error && html`<${Problem} error=${{ message: `The plugin ${labelOf(plugin)} failed.`, hint: words(error) }} retry=${again} />`}
-    <div ref=${place} class="plugin-own" data-plugin=${plugin.name} />
-  </div>`;
+  const problem = error && { message: `The plugin ${labelOf(plugin)} failed.`, hint: words(error) };
+  return html`
+    <div class=${`plugin-place in-${kind}`}>
+      ${loading && html`<${Loading} label=${labelOf(plugin)} />`}
+      ${problem && html`<${Problem} error=${problem} retry=${again} />`}
+      <div ref=${place} class="plugin-own" data-plugin=${plugin.name} />
+    </div>
+  `;
 }
 
 /** One life of a plugin's module in one place of the page. */
@@ -48,9 +51,10 @@ class Stage {
   async begin(place) {
     try {
       this.#dress();
-      const module = await import(fileOf(this.plugin, this.plugin.entry));
+      const { entry } = this.plugin;
+      const module = await import(fileOf(this.plugin, entry));
       if (this.#ended) return;
-      if (typeof module.default !== "function") throw new Error(`${this.plugin.entry} has no default export that is a function.`);
+      if (typeof module.default !== "function") throw new Error(`${entry} has no default export that is a function.`);
       // An element of its own: what a plugin leaves behind goes with it, and the page never looks inside.
       this.#root = document.createElement("div");
       place.replaceChildren(this.#root);

@@ -9,14 +9,22 @@ export function usePluginTabs() {
   const known = useStore(plugins);
   useEffect(() => void refreshPlugins(), []);
   return tabsOf(known).map((plugin) => ({
-    name: `plugins/${plugin.name}`, label: labelOf(plugin), icon: "plugins",
-    draw: () => (plugin.widget ? html`<${LiveIcon} key=${plugin.name} plugin=${plugin} />` : html`<${PluginIcon} plugin=${plugin} />`),
+    name: `plugins/${plugin.name}`,
+    label: labelOf(plugin),
+    icon: "plugins",
+    draw: () => {
+      if (plugin.widget) return html`<${LiveIcon} key=${plugin.name} plugin=${plugin} />`;
+      return html`<${PluginIcon} plugin=${plugin} />`;
+    },
   }));
 }
 
 /** Drawn by the plugin itself; by its still icon until it is there, and when it fails. */
 function LiveIcon({ plugin }) {
   const [place, { loading, error }] = useMounted(plugin, "frame");
-  const still = loading || error;
-  return html`${still && html`<${PluginIcon} plugin=${plugin} />`}<span ref=${place} class="plugin-live" hidden=${Boolean(still)} data-plugin-icon=${plugin.name} />`;
+  const still = Boolean(loading || error);
+  return html`
+    ${still && html`<${PluginIcon} plugin=${plugin} />`}
+    <span ref=${place} class="plugin-live" hidden=${still} data-plugin-icon=${plugin.name} />
+  `;
 }
