@@ -21,11 +21,17 @@ export default function Learning({ route }) {
   const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
   const [part = "proposals", detail = ""] = route.parts;
   const go = (name) => navigate(`/learning/${name}`, { replace: true });
+  const badge = open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
   const parts = [
-    ["proposals", html`Proposals${open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`}`, () => html`<${Proposals} proposals=${proposals} />`],
+    ["proposals", html`Proposals${badge}`, () => html`<${Proposals} proposals=${proposals} />`],
     ["memory", "Memory", () => html`<${Memory} />`],
     ["skills", "Skills", () => html`<${Skills} open=${detail} />`],
     ["history", "History", () => html`<${History} />`],
   ];
-  return ready && html`<div class="page learning"><header class="page-head"><h1>Learning</h1></header><${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} /></div>`;
+  return ready && html`
+    <div class="page learning">
+      <header class="page-head"><h1>Learning</h1></header>
+      <${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} />
+    </div>
+  `;
 }

@@ -31,26 +31,87 @@ function Decisions({ all, again }) {
   };
   useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [current?.id]);
   const group = "Proposals";
+  const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
-    { keys: "a", label: "Approve the proposal", group, run: () => (current ? void decide(current, "approve") : false) },
-    { keys: "r", label: "Reject the proposal", group, run: () => (current ? void decide(current, "reject") : false) },
+    { keys: "a", label: "Approve the proposal", group, run: decideCurrent("approve") },
+    { keys: "r", label: "Reject the proposal", group, run: decideCurrent("reject") },
     { keys: "j", label: "Next proposal", group, run: () => setAt(Math.min(at + 1, pending.length - 1)) },
     { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
-  return html`<div class="stack" ref=${list}>
-    ${!pending.length && html`<${Empty} icon="learning" title="Nothing waits for you">When Hermes finds something worth keeping, it proposes it here. Nothing of yours is changed before you say so.<//>`}
-    ${pending.map((one, index) => html`<${Proposal} key=${one.id} one=${one} current=${one === current} busy=${busy === one.id} onFocus=${() => setAt(index)} decide=${decide} />`)}
-    ${decided.length > 0 && html`<details class="fold"><summary>${decided.length} decided earlier</summary><ul class="plain lined card">${decided.map((one) => html`<li key=${one.id} class="row decided"><${Tag} kind=${STATUS[one.status]}>${one.status}<//><span class="grow">${titleOf(one.change)}</span><${Time} at=${one.created} /></li>`)}</ul></details>`}
-  </div>`;
+  const proposal = (one, index) => html`
+    <${Proposal}
+      key=${one.id}
+      one=${one}
+      current=${one === current}
+      busy=${busy === one.id}
+      onFocus=${() => setAt(index)}
+      decide=${decide}
+    />
+  `;
+  return html`
+    <div class="stack" ref=${list}>
+      ${!pending.length && html`<${Nothing} />`}
+      ${pending.map(proposal)}
+      ${decided.length > 0 && html`<${Decided} list=${decided} />`}
+    </div>
+  `;
+}
+
+function Nothing() {
+  return html`
+    <${Empty} icon="learning" title="Nothing waits for you">
+      When Hermes finds something worth keeping, it proposes it here. Nothing of yours is changed before you say so.
+    <//>
+  `;
+}
+
+function Decided({ list }) {
+  return html`
+    <details class="fold">
+      <summary>${list.length} decided earlier</summary>
+      <ul class="plain lined card">
+        ${list.map((one) => html`
+          <li key=${one.id} class="row decided">
+            <${Tag} kind=${STATUS[one.status]}>${one.status}<//>
+            <span class="grow">${titleOf(one.change)}</span>
+            <${Time} at=${one.created} />
+          </li>
+        `)}
+      </ul>
+    </details>
+  `;
 }
 
 function Proposal({ one, current, busy, onFocus, decide }) {
-  return html`<article class=${`card proposal ${current ? "current" : ""}`} aria-current=${current ? "true" : undefined} aria-labelledby=${`proposal-${one.id}`} data-proposal=${one.id} onFocusIn=${onFocus} onClick=${onFocus}>
-    <header class="row"><h2 id=${`proposal-${one.id}`} class="grow">${titleOf(one.change)}</h2><span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.created} /></span></header>
-    ${one.why && html`<p>${one.why}</p>`}
-    <${Diff} text=${one.diff} label=${one.change.type === "memory" ? "What would be remembered" : "What would change in the skill"} />
-    ${may("approve") && html`<footer class="row"><${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>Approve${current && html` <kbd>A</kbd>`}<//><${Button} icon="close" disabled=${busy} onClick=${() => decide(one, "reject")}>Reject${current && html` <kbd>R</kbd>`}<//></footer>`}
-  </article>`;
+  const id = `proposal-${one.id}`;
+  const label = one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
+  return html`
+    <article
+      class=${`card proposal ${current ? "current" : ""}`}
+      aria-current=${current ? "true" : undefined}
+      aria-labelledby=${id}
+      data-proposal=${one.id}
+      onFocusIn=${onFocus}
+      onClick=${onFocus}
+    >
+      <header class="row">
+        <h2 id=${id} class="grow">${titleOf(one.change)}</h2>
+        <span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.created} /></span>
+      </header>
+      ${one.why && html`<p>${one.why}</p>`}
+      <${Diff} text=${one.diff} label=${label} />
+      ${may("approve") && html`
+        <footer class="row">
+          <${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>
+            Approve${current && html` <kbd>A</kbd>`}
+          <//>
+          <${Button} icon="close" disabled=${busy} onClick=${() => decide(one, "reject")}>
+            Reject${current && html` <kbd>R</kbd>`}
+          <//>
+        </footer>
+      `}
+    </article>
+  `;
 }
 
 /** Says what came of it; an approved change can be taken back at once. */
@@ -64,7 +125,10 @@ function tell(proposal, again) {
 }
 
 function titleOf(change) {
-  if (change.type === "memory") return `Memory: ${[...new Set(change.edits.map((edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`))].join(", ")}`;
+  if (change.type === "memory") {
+    const edits = change.edits.map((edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`);
+    return `Memory: ${[...new Set(edits)].join(", ")}`;
+  }
   if (change.retire) return `Skill ${change.name}: retire it`;
   const isNew = change.files.some((file) => file.path === "SKILL.md" && (file.before ?? null) === null);
   return `Skill ${change.name}: ${isNew ? "a new one" : "a change"}`;

@@ -1,10 +1,16 @@
 // Whose doing a change was, in words, with the way to the session.
-import { pathTo } from "../../app/router.js";
+import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
-const BY = { user: "by you", model: "by Hermes in a session", review: "by a review", hermes: "by Hermes", import: "by an import" };
+const BY = {
+  user: "by you",
+  model: "by Hermes in a session",
+  review: "by a review",
+  hermes: "by Hermes",
+  import: "by an import",
+};
 
 export function Whose({ origin }) {
   const words = BY[origin.by ?? "user"] ?? `by ${origin.by}`;
-  return origin.session ? html`<a href=${`#${pathTo("sessions", origin.session)}`}>${words}</a>` : words;
+  return origin.session ? html`<a href=${linkTo("sessions", origin.session)}>${words}</a>` : words;
 }
