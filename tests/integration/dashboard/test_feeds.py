@@ -305,3 +305,19 @@ async def test_a_consumer_that_was_slow_learns_what_it_missed(house: House) -> N
         house.app.bus.publish("load.one", {"number": 200})
         items, dropped = inbox.take()
         assert (len(items), dropped) == (1, 0)
+
+
+async def test_messages_of_every_length_arrive_as_they_were_sent(house: House) -> None:
+    """A frame says its length in one of three ways."""
+    watching, publishing = house.socket("/api/events?channel=c"), house.socket("/api/pub?channel=c")
+    async with watching as watcher, publishing as publisher, asyncio.timeout(PATIENCE):
+        hearing = asyncio.create_task(watcher.recv())
+        while not hearing.done():  # nobody says when it has begun to watch
+            await publisher.send("?")
+            await asyncio.wait([hearing], timeout=0.05)
+        for size in (2, 125, 126, 127, 65_535, 65_536, 300_000):
+            text = "ä" * (size // 2) + "x" * (size % 2)
+            await publisher.send(text)
+            while (found := await watcher.recv()) == "?":
+                pass
+            assert found == text

@@ -1,10 +1,13 @@
-"""What waits for a consumer, and what is being said right now."""
+"""What waits for a consumer, how it is sent, and what is being said right now."""
 
+import asyncio
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.surfaces.dashboard.feeds.frames import Frames
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
@@ -25,6 +28,37 @@ async def test_everything_that_was_put_is_taken_or_counted(steps: list[int | Non
         got, dropped = got + len(items), dropped + missing
     assert got + dropped == put
     assert inbox.lost == dropped
+
+
+async def test_a_consumer_who_waits_is_told_of_each_first_event() -> None:
+    inbox = Inbox(limit=3)
+    for count in (1, 2, 1, 5):
+        waiting = asyncio.create_task(inbox.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        for _ in range(count):
+            inbox.put(Item(b"x"))
+        await asyncio.wait_for(waiting, 10)
+        inbox.take()
+
+
+def test_a_batch_is_put_together_once_for_all_who_send_it() -> None:
+    frames, one, other = Frames(), Item(b'{"a":1}'), Item(b'{"b":2}')
+    first = frames.of([one, other])
+    assert first == [b'[{"a":1},{"b":2}]']
+    assert frames.of([one, other])[0] is first[0]
+    assert frames.of([one]) == [b'[{"a":1}]']
+    assert frames.of([other]) == [b'[{"b":2}]']
+
+
+@given(st.lists(st.integers(0, 200_000), min_size=1, max_size=8))
+def test_a_large_batch_goes_in_several_frames(sizes: list[int]) -> None:
+    items = [Item(msgspec.json.encode(chr(97 + number) * size)) for number, size in enumerate(sizes)]
+    found = Frames().of(items)
+    assert [text for frame in found for text in msgspec.json.decode(frame)] == [
+        msgspec.json.decode(item.data) for item in items
+    ]
+    assert all(len(frame) < 300_000 for frame in found)
 
 
 def _show(*events: dict[str, Any]) -> tuple[str, str, dict[str, str]]:

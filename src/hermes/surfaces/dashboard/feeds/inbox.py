@@ -33,12 +33,15 @@ class Inbox:
 
     def put(self, item: Item) -> None:
         """Takes an event, or counts it."""
-        if self.dropped or self._size + len(item.data) > self._limit:
+        size = self._size + len(item.data)
+        if self.dropped or size > self._limit:
             self._let_go()
             self._drop()
         else:
+            self._size = size
             self._items.append(item)
-            self._size += len(item.data)
+            if len(self._items) > 1:  # whoever waits was told of the first
+                return
         self._news.set()
 
     def finish(self) -> None:

@@ -51,7 +51,8 @@ class SessionFeed:
             await inbox.wait()
             if inbox.is_over:
                 return
-            await asyncio.sleep(max(0.0, sent + PACE - loop.time()))
+            if (early := sent + PACE - loop.time()) > 0:
+                await asyncio.sleep(early)
             items, dropped = inbox.take()
             sent = loop.time()
             if dropped:

@@ -80,7 +80,8 @@ class Visits:
     async def look(self) -> None:
         """Ends the visits whose credential is void by now."""
         serial = self._keys.serial
-        void = [one for one, held in self._here.items() if held.serial != serial or not self._keys.is_good(held.by)]
+        good = {held for held in set(self._here.values()) if held.serial == serial and self._keys.is_good(held.by)}
+        void = [one for one, held in self._here.items() if held not in good]
         await asyncio.gather(*(visit.end() for visit in void), return_exceptions=True)  # some leave at this moment
 
     async def keep_looking(self) -> None:

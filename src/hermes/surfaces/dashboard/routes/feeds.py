@@ -14,11 +14,12 @@ from starlette.websockets import WebSocket
 from hermes.errors import SessionNotFound
 from hermes.surfaces.dashboard.api import Call, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.feeds.frames import Frames
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import ignore_messages, send_text, talk
+from hermes.surfaces.dashboard.protocol import ignore_messages, send_json, send_text, talk
 from hermes.surfaces.dashboard.routes.sessions import find
 
 log = logging.getLogger("hermes.dashboard")
@@ -26,7 +27,6 @@ log = logging.getLogger("hermes.dashboard")
 GONE = 4004
 RESTARTS = 1012  # come back
 NOT_YOURS = 4003
-_FRAME = 256 * 1024  # bytes of events in one frame
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
 _EVENT_STREAM = "text/event-stream"
 
@@ -50,6 +50,7 @@ class FeedRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._hub = dashboard.hub
+        self._frames = Frames()
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -69,7 +70,7 @@ class FeedRoutes:
         async def show() -> None:
             try:
                 async for batch in feed.batches(epoch=query.epoch, after=query.after):
-                    await _send(socket, batch)
+                    await self._send(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
                 feed.deleted = True
@@ -95,9 +96,9 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._hub.overhearing(query.pattern) as inbox:
-                await _send(socket, [Item(_hello(query.pattern))])
+                await self._send(socket, [Item(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
-                    await _send(socket, batch)
+                    await self._send(socket, batch)
             await socket.close(RESTARTS)
 
         await _run(socket, show())
@@ -136,6 +137,10 @@ class FeedRoutes:
 
         await _run(socket, show())
 
+    async def _send(self, socket: WebSocket, batch: list[Item]) -> None:
+        for frame in self._frames.of(batch):
+            await send_json(socket, frame)
+
 
 async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
     """What comes into an inbox, in batches, with a word where something is missing."""
@@ -145,27 +150,14 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
         await inbox.wait()
         if inbox.is_over:
             return
-        await asyncio.sleep(max(0.0, sent + PACE - loop.time()))
+        if (early := sent + PACE - loop.time()) > 0:
+            await asyncio.sleep(early)
         items, dropped = inbox.take()
         sent = loop.time()
         if dropped:
             gap = {"type": "gap", "dropped": dropped, "pattern": pattern, "policy": "drop_newest"}
             items.append(Item(msgspec.json.encode(gap)))
         yield items
-
-
-async def _send(socket: WebSocket, batch: list[Item]) -> None:
-    """A batch in frames of a bearable size."""
-    frame: list[bytes] = []
-    size = 0
-    for item in batch:
-        if size + len(item.data) > _FRAME and frame:
-            await send_text(socket, b"[" + b",".join(frame) + b"]")
-            frame.clear()
-            size = 0
-        frame.append(item.data)
-        size += len(item.data)
-    await send_text(socket, b"[" + b",".join(frame) + b"]")
 
 
 async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
