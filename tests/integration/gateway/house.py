@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App, build
+from hermes.core.ports import Ids
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import Gateway as GatewaySettings
@@ -51,10 +52,12 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: ModelServer, telegram: TelegramServer, /, **more: object) -> AsyncIterator[House]:
+async def opened(
+    folder: Path, model: ModelServer, telegram: TelegramServer, ids: Ids | None = None, /, **more: object
+) -> AsyncIterator[House]:
     """A gateway that runs in this process, over a home in `folder`."""
     secrets = Secrets({"TELEGRAM_BOT_TOKEN": TOKEN, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
-    with build(settings_for(telegram, folder, **more), Home(folder / "home"), bus=Bus()) as app:
+    with build(settings_for(telegram, folder, **more), Home(folder / "home"), bus=Bus(), ids=ids) as app:
         gateway = Gateway(app, secrets)
         await gateway.start()
         try:

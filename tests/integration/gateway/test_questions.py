@@ -1,5 +1,6 @@
 """Approvals in a chat: buttons, who may press them, the first answer counts everywhere, silence is loud."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,15 +11,16 @@ from hermes.app.agent import Agent
 from hermes.events.bus import Bus
 from hermes.schema.events import ApprovalAnswered
 from hermes.settings import Home, Secrets, Settings
+from hermes.testing import FakeIds
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.telegram_server import Shown, TelegramServer
 
 
-def asks(folder: Path) -> Served:
+def asks(folder: Path, name: str = "elsewhere.txt") -> Served:
     """A call that needs a person's word: a file outside the session's folder."""
-    arguments = {"path": str(folder / "elsewhere.txt"), "content": "written"}
-    return Served(calls=(ServedCall(name="write_file", arguments=msgspec.json.encode(arguments).decode()),))
+    arguments = msgspec.json.encode({"path": str(folder / name), "content": "written"}).decode()
+    return Served(calls=(ServedCall(id=f"call-{name}", name="write_file", arguments=arguments),))
 
 
 def answers(house: House) -> list[ApprovalAnswered]:
@@ -139,6 +141,59 @@ async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> No
             telegram.say("/approve")
             await telegram.sees("written down")
         assert (tmp_path / "elsewhere.txt").exists()
+
+
+async def test_of_several_requests_only_the_one_that_is_named_is_answered(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("first.txt", "second.txt")]
+    both = Served(calls=tuple(call for path in paths for call in asks(tmp_path, path.name).calls))
+    async with TelegramServer() as telegram, ModelServer(both, "half of it") as model:
+        async with opened(tmp_path, model, telegram, FakeIds()) as house:
+            telegram.say("write them")
+            await telegram.until(lambda server: len(_requests(server)) == 2)
+            questions = sorted(_requests(telegram), key=lambda one: "second.txt" in one.text)
+            numbers = [_number(question) for question in questions]
+            assert len(set(numbers)) == 2
+            telegram.say("/approve")
+            which = await telegram.sees("2 requests wait here")
+            assert all(f"/approve {number}" in which.text for number in numbers)
+            telegram.say("/deny 7")
+            await telegram.sees("No request 7 waits here")
+            assert answers(house) == []
+            telegram.say(f"/approve {numbers[1]} session")
+            await telegram.until(lambda _: "Allowed for this session" in questions[1].text)
+            telegram.say("/no")
+            await telegram.sees("half of it")
+            assert [one.answer for one in answers(house)] == ["session", "deny"]
+        assert [path.exists() for path in paths] == [False, True]
+
+
+async def test_two_sessions_whose_requests_are_shown_in_one_chat_are_told_apart(tmp_path: Path) -> None:
+    script = ("hi owner", asks(tmp_path), asks(tmp_path), "done for two")
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(*script) as model,
+        opened(tmp_path, model, telegram, FakeIds(), allow=("telegram:2",)),
+    ):
+        telegram.say("hello")
+        await telegram.sees("hi owner")
+        telegram.say("write it", sender=2)
+        theirs = await telegram.sees("Approval needed", chat=1)
+        telegram.say("write it")
+        await telegram.until(lambda server: len(_requests(server)) == 2)
+        telegram.say("/yes")
+        await telegram.sees("2 requests wait here")
+        telegram.say(f"/yes #{_number(theirs)}")
+        await telegram.sees("done for two", chat=2)
+
+
+def _requests(server: TelegramServer) -> list[Shown]:
+    return [one for one in server.messages if one.chat == "1" and "Approval needed" in one.text]
+
+
+def _number(question: Shown) -> str:
+    found = re.search(r"Approval needed.*?#(\d+)", question.text)
+    assert found is not None
+    return found[1]
 
 
 async def test_a_made_up_press_answers_nobody_elses_question(tmp_path: Path) -> None:

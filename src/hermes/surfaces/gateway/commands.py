@@ -16,7 +16,7 @@ from hermes.schema.events import ApprovalRequested, SessionTitled
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.port import Inbound
-from hermes.surfaces.gateway.questions import verdict_of
+from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.office import Office
@@ -26,6 +26,7 @@ _COMMAND = re.compile(r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>
 _ALIASES = {"start": "help", "reset": "new", "clear": "new", "cost": "usage", "yes": "approve", "no": "deny"}
 _MODES: tuple[ApprovalMode, ...] = ("ask", "auto-edit", "full")
 _SHOWN = 10  # sessions
+_HOW = "Say /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
 
 
 class Asking(NamedTuple):
@@ -144,10 +145,12 @@ class Commands:
         return f"This session: {calls} model calls, {tokens:,} tokens, ${cost:.4f}{note}"
 
     async def approve(self, asking: Asking, words: str) -> str:
-        return await self._answer(asking, words or "once")
+        number, word = _named(words)
+        verdict = verdict_of(word or "once")
+        return await self._answer(asking, number, verdict) if verdict else _HOW
 
-    async def deny(self, asking: Asking, _: str) -> str:
-        return await self._answer(asking, "deny")
+    async def deny(self, asking: Asking, words: str) -> str:
+        return await self._answer(asking, _named(words)[0], "deny")
 
     async def resume(self, asking: Asking, words: str) -> str:
         if not words:
@@ -184,21 +187,27 @@ class Commands:
         await self._staff.service(session).interrupt(session, by=by)
         return True
 
-    async def _answer(self, asking: Asking, word: str) -> str:
-        """Answers the oldest request of this chat: of its own session first, then what others asked here."""
-        verdict = verdict_of(word)
-        if verdict is None:
-            return "Say /approve, /approve session, /approve always or /deny."
+    async def _answer(self, asking: Asking, number: str, verdict: Verdict) -> str:
+        """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
         if not self._office.may_approve(asking.role):
             return "Only an owner can answer this."
-        by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
         others = self._app.store.chats.shown(asking.key)
-        for session in dict.fromkeys((asking.binding.session, *others)):
-            service = self._staff.service(session)
-            for asked in await _open_requests(service, session):
-                if await service.answer(session, asked.call_id, verdict, by=by):
-                    return ""
-        return "Nothing waits for an approval here."
+        waiting = [
+            (session, asked)
+            for session in dict.fromkeys((asking.binding.session, *others))
+            for asked in await _open_requests(self._staff.service(session), session)
+        ]
+        meant = [one for one in waiting if number in ("", number_of(*one))]
+        if not waiting:
+            return "Nothing waits for an approval here."
+        if not meant:
+            return f"No request {number} waits here.\n\n{choice(waiting)}"
+        if len(meant) > 1:
+            return choice(meant)
+        session, asked = meant[0]
+        by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
+        counted = await self._staff.service(session).answer(session, asked.call_id, verdict, by=by)
+        return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:
         learning = self._staff.agent().learner.learning
@@ -229,6 +238,13 @@ async def _open_requests(service: SessionService, session: str) -> list[Approval
         return []
 
 
+def _named(words: str) -> tuple[str, str]:
+    """The number of a request and what else was said."""
+    parts = [part.removeprefix("#") for part in words.split()]
+    number = next((part for part in parts if part.isdecimal()), "")
+    return number, " ".join(part for part in parts if part != number)
+
+
 def _undone(report: UndoReport) -> str:
     kept = f" {len(report.files.restored)} files are as they were." if report.files.restored else ""
     return f"Taken back: {report.text[:200]}.{kept} /redo brings it back."
@@ -245,8 +261,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("usage", "", "tokens and money of this session", Commands.usage),
     Command("title", "TEXT", "name this session", Commands.title),
     Command("compress", "", "make room in a long conversation", Commands.compress),
-    Command("approve", "WORD", "allow what waits: once, session or always", Commands.approve),
-    Command("deny", "", "do not allow it", Commands.deny),
+    Command("approve", "N WORD", "allow what waits: once, session or always", Commands.approve),
+    Command("deny", "N", "do not allow it", Commands.deny),
     Command("model", "NAME", "which model answers here; change it", Commands.model, "owner"),
     Command("resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"),
     Command("approvals", "MODE", "what is not asked: ask, auto-edit or full", Commands.approvals, "owner"),

@@ -40,6 +40,7 @@ _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply 
 _CLOSING = 0.1  # seconds between looks whether a turn that ended has left anything to do
 _SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
 _VOID = frozenset((ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic))
+_WAITS = "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; it still waits for an answer."
 _NOTICES = {
     "interrupted": "⏹ Stopped.",
     "crashed": "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; /retry tries again.",
@@ -169,7 +170,10 @@ class Delivery:
         self._working = False
         self._text = ""
         self._activity.end()
-        notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
+        if ended.reason == "crashed" and await self._office.asks(self._binding.session):
+            notice = _WAITS
+        else:
+            notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
         text = "\n\n".join(part for part in (self._said, notice) if part)
         if text:
             await self._deliver(row, text, adopt=True)
@@ -242,7 +246,7 @@ class Delivery:
             return  # it was asked before a crash, and its buttons are still good
         for key, chat, elsewhere in self._office.audience(self._binding, asked):
             post = self._office.posts[chat.platform]
-            out = asking(asked, buttons=post.adapter.limits.buttons, elsewhere=elsewhere)
+            out = asking(row.session, asked, buttons=post.adapter.limits.buttons, elsewhere=elsewhere)
             await post.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
 
@@ -258,7 +262,7 @@ class Delivery:
             return
         for seq, _ in found:
             for key, piece in self._office.ledger.everywhere(row.session, seq):
-                await self._office.settle(key, piece, settled(asked, answered))
+                await self._office.settle(key, piece, settled(row.session, asked, answered))
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"
             await self._deliver(row, f"⌛ Nobody answered in time, so `{name}` was denied.")

@@ -1,10 +1,13 @@
 """Requests for approval and questions of tools as chat messages: how they read, their buttons, what a press means."""
 
+import hashlib
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
 from hermes.settings.secrets import mask
 from hermes.surfaces.gateway.port import Button, Outbound
+from hermes.surfaces.terminal.text import cut, one_line
 
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Asked: TypeAlias = ApprovalRequested | QuestionAsked
@@ -20,6 +23,7 @@ _SAID: dict[Verdict, str] = {
 }
 _MOST = 2500  # characters of what is to happen
 _MOST_OPTIONS = 10
+_LINE = 100  # columns of a request in a list
 
 
 class Press(NamedTuple):
@@ -41,28 +45,45 @@ def verdict_of(word: str) -> Verdict | None:
     return word if word in _LABELS else None
 
 
-def asking(asked: Asked, *, buttons: bool, elsewhere: str = "") -> Outbound:
-    """The question as a message; `elsewhere` says who answers it, if nobody here can.
+def number_of(session: str, asked: ApprovalRequested) -> str:
+    """What a request is called in chats: the same in each, as long as it waits, whatever else waits or is answered."""
+    digest = hashlib.sha256(f"{session} {asked.call_id}".encode()).digest()
+    return str(1000 + int.from_bytes(digest[:8], "big") % 9000)
+
+
+def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
+    """Says that several requests wait, each with its session, and how to name one."""
+    rows = [
+        f"/approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _LINE)}"
+        for session, asked in waiting
+    ]
+    return "\n".join([f"{len(rows)} requests wait here. Which one? /deny takes a number too.", "", *rows])
+
+
+def asking(session: str, asked: Asked, *, buttons: bool, elsewhere: str = "") -> Outbound:
+    """The question of a session as a message; `elsewhere` says who answers it, if nobody here can.
 
     The number of the message takes the place of `*` in the buttons' data.
     """
     if isinstance(asked, QuestionAsked):
         return _question(asked, buttons=buttons)
-    text = describe(asked)
+    text = _described(session, asked)
     if elsewhere:
         return Outbound(text=f"{text}\n\n{elsewhere}")
     if not buttons:
-        return Outbound(text=f"{text}\n\nAnswer with /approve, /approve session or /deny.")
+        number = number_of(session, asked)
+        return Outbound(text=f"{text}\n\nAnswer with /approve {number}, /approve {number} session or /deny {number}.")
     words: tuple[Verdict, ...] = ("once", "session", "always") if asked.memorable else ("once",)
     row = tuple(Button(_LABELS[word], f"ask:*:{word}") for word in words)
     return Outbound(text=text, buttons=(row, (Button(_LABELS["deny"], "ask:*:deny"),)))
 
 
-def describe(asked: ApprovalRequested) -> str:
+def _described(session: str, asked: ApprovalRequested) -> str:
     """What is to happen, and why it is asked."""
     what = mask(asked.summary)
     what = what if len(what) <= _MOST else f"{what[: _MOST - 200]}\n…\n{what[-200:]}"
-    lines = [f"**Approval needed** · `{asked.name}`", _block(what), asked.reason, _REACHES.get(asked.reach, "")]
+    head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
+    lines = [head, _block(what), asked.reason, _REACHES.get(asked.reach, "")]
     return "\n".join(line for line in lines if line)
 
 
@@ -77,14 +98,14 @@ def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     return Outbound(text=text, buttons=rows)
 
 
-def settled(asked: Asked, answered: Answered) -> str:
+def settled(session: str, asked: Asked, answered: Answered) -> str:
     """The question's message once it is answered: everybody sees what was said, and by whom."""
     by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(answered.by, answered.by)
     if isinstance(answered, QuestionAnswered):
         text = asked.text if isinstance(asked, QuestionAsked) else ""
         answer = f"➡️ {answered.text}" if answered.text is not None else "⌛ No answer"
         return f"❓ {text}\n{answer}{f' ({by})' if by else ''}"
-    head = describe(asked) if isinstance(asked, ApprovalRequested) else ""
+    head = _described(session, asked) if isinstance(asked, ApprovalRequested) else ""
     mark = "⌛ Expired: denied" if answered.by == "expired" else _SAID[answered.answer]
     return f"{head}\n{mark}{f' · {by}' if by else ''}".strip()
 
