@@ -209,7 +209,7 @@ async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> Non
 
 
 async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(tmp_path: Path) -> None:
-    async with driven(form, tmp_path, Browser(timeout=2)) as (server, drive):
+    async with driven(form, tmp_path, Browser(timeout=6)) as (server, drive):
         with pytest.raises(ToolFailed, match="No page is open") as problem:
             await drive("snapshot")
         assert "browser_open" in problem.value.hint
@@ -225,7 +225,7 @@ async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
     async def silent(writer: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
 
-    async with driven(lambda asked: silent, tmp_path, Browser(timeout=2)) as (server, drive):
+    async with driven(lambda asked: silent, tmp_path, Browser(timeout=6)) as (server, drive):
         with pytest.raises(ToolFailed, match="Timeout"):
             await drive("open", {"url": server.url})
 
