@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -18,6 +17,7 @@ import pytest
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
+from hermes.testing.fetched import locked
 from hermes.tools.commands import Surroundings
 from hermes.tools.family import marks_of, new_mark, processes
 from hermes.tools.limits import Limits
@@ -47,9 +47,7 @@ def fetch_bubblewrap() -> Path | None:
     if found := find_bubblewrap(os.environ.get("PATH", ""), home):
         return found
     folder = home / ".cache/hermes/bubblewrap"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(folder):
         if shutil.which("apt-get") and not (folder / "usr/bin/bwrap").exists():
             download = ["apt-get", "download", "-qq", "bubblewrap"]
             subprocess.run(download, cwd=folder, check=False, capture_output=True, timeout=100)
