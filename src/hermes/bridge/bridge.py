@@ -261,7 +261,8 @@ class Bridge:
             frames = self._frames() if wire.is_idle else None
             if frames:
                 wire.send(b"[" + b",".join(frames) + b"]")
-                self._stopping.wait(_PACE)
+                if not self.outbox.is_filling:
+                    self._stopping.wait(_PACE)
             else:
                 patience = min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
                 self._rest(wire, 0.01 if self._stopping.is_set() else patience)

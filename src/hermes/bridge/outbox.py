@@ -3,11 +3,14 @@
 `put` is what a publisher pays for. Everything else happens in the bridge's own thread.
 """
 
+import logging
 import threading
 import time
 import uuid
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +20,28 @@ from hermes.bridge.spool import MAX_RECORDS, Spool, thin_out
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
 
+log = logging.getLogger("hermes.bridge")
+
 MAX_TRANSIENT = 1024
 _LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
 _SHORTEST = 16 * 1024  # characters that are left of a text in an event that is too large
 _READ = 128 * 1024  # bytes read from the spool at once
+_ROW = 128  # transient events that are encoded at once
 _HEADS = 1000  # topics whose beginning is remembered
 _SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge keeps it
 
+_born = itemgetter(0)
 _encode = msgspec.json.Encoder().encode
 _DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
 _SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
+
+
+class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
+    """A transient event as it is sent."""
+
+    relay: bool
+    topic: str
+    envelope: Mapping[str, Any]
 
 
 class Outbox:
@@ -52,6 +67,8 @@ class Outbox:
         self._missing = removed
         self._gaps: deque[tuple[int, int]] = deque()  # on their way: the number of the frame, how many are missing
         self._ahead: deque[tuple[int, bytes]] = deque()
+        self._large: deque[bytes] = deque()  # frames of transient events that come next, too large to go together
+        self._large_behind = 0  # the record after which they were born
         self._read = 0  # number of the last record that was read from the spool
         self.heard = 0
         """Transient events that were born here."""
@@ -102,26 +119,33 @@ class Outbox:
     def forfeit(self) -> None:
         """Counts as dropped what will not be sent any more."""
         with self._lock:
-            self.dropped += len(self._passing)
+            self.dropped += len(self._passing) + len(self._large)
             self._passing.clear()
+            self._large.clear()
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether so many transient events wait that some may soon be dropped."""
+        return len(self._passing) * 4 > self._most * 3
 
     @property
     def has_news(self) -> bool:
         """Whether something waits to be sent."""
-        return bool(self._passing or self._missing or self._ahead or self.spool.last > self._read)
+        return bool(self._passing or self._large or self._missing or self._ahead or self.spool.last > self._read)
 
     def batch(self, room: int) -> list[bytes]:
-        """The next frames, about `room` bytes of them; none when nothing waits."""
+        """The next frames, about `room` bytes of them; none when nothing waits. What is one here may be a row of them,
+        with commas between them."""
         frames: list[bytes] = []
         size, first = 0, self.sent
         with self._lock:
             missing, self._missing = self._missing, 0
         if missing:
             self._gaps.append((self.sent + 1, missing))
-            self._count(frames, _gap(missing, "drop_oldest") + b"}", first)
+            self._count(frames, (1, _gap(missing, "drop_oldest") + b"}"), first)
         while size < room:
-            if event := self._next_passing():
-                self._count(frames, self._rendered(str(event["type"]), event) + b"}", first)
+            if row := self._next_row():
+                self._count(frames, row, first)
             elif record := self._next_durable():
                 frames.append(numbered(record[1], self.publisher, self.epoch, record[0]))
             else:
@@ -129,19 +153,45 @@ class Outbox:
             size += len(frames[-1])
         return frames
 
-    def _count(self, frames: list[bytes], frame: bytes, first: int) -> None:
-        """Adds a frame without a number; before the first one stands where the dashboard begins to count."""
+    def _count(self, frames: list[bytes], row: tuple[int, bytes], first: int) -> None:
+        """Adds frames without a number; before the first one stands where the dashboard begins to count."""
         if self.sent == first:
             frames.append(numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1))
-        self.sent += 1
-        frames.append(frame)
+        self.sent += row[0]
+        frames.append(row[1])
 
-    def _next_passing(self) -> Mapping[str, Any] | None:
-        """The next transient event, unless a durable one was born before it."""
+    def _next_row(self) -> tuple[int, bytes] | None:
+        """The next transient events, as many as go together, and how many these are."""
+        while not self._large:
+            events = self._next_passing()
+            if not events:
+                return None
+            if self._hide:
+                events = [_shown(event) for event in events]
+            row = _encoded(events)
+            if 0 < len(row) <= _LARGEST:
+                return len(events), row
+            self._render_each(events)
+        return (1, self._large.popleft()) if self._read >= self._large_behind else None
+
+    def _render_each(self, events: list[Mapping[str, Any]]) -> None:
+        """Makes frames of events that can't go together. One that is no JSON can't go at all."""
+        self._large_behind = self._read
+        for event in events:
+            try:
+                self._large.append(self._rendered(str(event["type"]), event) + b"}")
+            except UnicodeEncodeError as error:
+                log.warning("an event can't be sent: %.200r (%s)", event["type"], error)
+                with self._lock:
+                    self.dropped += 1
+                    self._missing += 1
+
+    def _next_passing(self) -> list[Mapping[str, Any]]:
+        """The next transient events, up to where a durable one was born."""
         with self._lock:
-            if self._passing and self._passing[0][0] <= self._read:
-                return self._passing.popleft()[1]
-        return None
+            passing = self._passing
+            count = bisect_right(passing, self._read, hi=min(len(passing), _ROW), key=_born)
+            return [passing.popleft()[1] for _ in range(count)]
 
     def _next_durable(self) -> tuple[int, bytes] | None:
         """The next record, unless a transient event was born before it."""
@@ -157,9 +207,8 @@ class Outbox:
 
     def _rendered(self, topic: str, event: Mapping[str, Any]) -> bytes:
         """An event as a frame without its end."""
-        if self._hide and topic in _SENSITIVE:
-            hidden = _SENSITIVE[topic]
-            event = {name: value for name, value in event.items() if name not in hidden}
+        if self._hide:
+            event = _shown(event)
         data = _encode(event)
         if len(data) > _LARGEST:
             self.cut += 1
@@ -170,6 +219,20 @@ class Outbox:
             if len(self._heads) < _HEADS:
                 self._heads[topic] = head
         return head + data
+
+
+def _encoded(events: list[Mapping[str, Any]]) -> bytes:
+    """Frames with commas between them; nothing when one of the events is no JSON."""
+    try:
+        return _encode([_Frame(True, str(event["type"]), event) for event in events])[1:-1]
+    except UnicodeEncodeError:
+        return b""
+
+
+def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The event without its sensitive fields."""
+    hidden = _SENSITIVE.get(str(event["type"]), ())
+    return {name: value for name, value in event.items() if name not in hidden} if hidden else event
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, Background, InFlight
-from hermes.events.envelope import FLAT, Envelope, is_flat, seal
+from hermes.events.envelope import FLAT, Envelope, Foreign, is_flat, seal
 from hermes.events.recursion import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import Callback, Subscription, SubscriptionStats, is_async, refuse_useless
@@ -145,6 +145,8 @@ class Bus:
                     _fill_in(event, "type", route.topic)
                     _fill_in(event, "ts", started)
                     _fill_in(event, "src", route.source)
+            elif type(payload) is Foreign:
+                event = payload
             else:
                 event = seal(payload, route.topic, route.source, started)
                 started = clock()

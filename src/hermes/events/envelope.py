@@ -34,6 +34,12 @@ class Envelope(dict[str, Any]):
         return Envelope, (dict(self),)
 
 
+class Foreign(Envelope):
+    """An envelope that came from another process and lacks nothing: the bus delivers it as it is. A copy is none."""
+
+    __slots__ = ()
+
+
 class FrozenList(list[Any]):
     """A list that can't be changed, as it is found inside an envelope."""
 

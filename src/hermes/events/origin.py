@@ -6,36 +6,31 @@ What a subscriber publishes in answer to a foreign event is born here, and is no
 
 import time
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from typing import Any
 
-from hermes.events.envelope import FLAT, Envelope, seal
+from hermes.events.envelope import FLAT, Foreign, seal
 
 _fill_in = dict.setdefault  # an envelope refuses its own
-_arriving: ContextVar[object] = ContextVar("hermes_events_arriving", default=None)
 
 
 def relay(publish: Callable[[str, Mapping[str, Any]], None], topic: str, payload: Mapping[str, Any]) -> None:
     """Publishes what another process sent, as it was read from JSON. Raises as `publish` does for an empty topic."""
-    source = topic.partition(".")[0]
-    event = Envelope(payload)
+    event = Foreign(payload)
     for value in event.values():
         kind = type(value)
         if kind is not str and kind is not int and kind not in FLAT:
-            event = seal(payload, topic, source, time.time())
+            event = Foreign(seal(payload, topic, topic.partition(".")[0], time.time()))
             break
     else:
+        if "type" not in event:
+            _fill_in(event, "type", topic)
         if "ts" not in event:
             _fill_in(event, "ts", time.time())
-        _fill_in(event, "type", topic)
-        _fill_in(event, "src", source)
-    token = _arriving.set(event)
-    try:
-        publish(topic, event)
-    finally:
-        _arriving.reset(token)
+        if "src" not in event:
+            _fill_in(event, "src", topic.partition(".")[0])
+    publish(topic, event)
 
 
 def is_foreign(event: object) -> bool:
-    """Whether the event that is being delivered came from another process. To be asked in the publisher's thread."""
-    return _arriving.get() is event
+    """Whether an event, as a subscriber receives it, came from another process."""
+    return type(event) is Foreign

@@ -20,6 +20,22 @@ def test_places_are_known_to_the_next_process(tmp_path: Path) -> None:
     assert (home.root / "dashboard" / "arrived").stat().st_mode & 0o777 == 0o600
 
 
+def test_numbers_that_are_counted_one_by_one_are_known_too(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    arrivals = Arrivals(home)
+    arrivals.set("other", (3, 7))
+    count = arrivals.counter("a", (5, 10))
+    assert arrivals.of("a") == (5, 10)
+    arrivals.set("other", (3, 8))
+    for seq in (11, 12):
+        count(seq)
+        for known in (arrivals, Arrivals(home)):
+            assert (known.of("a"), known.of("other")) == ((5, seq), (3, 8))
+    arrivals.set("a", (6, 1))
+    assert Arrivals(home).of("a") == (6, 1)
+    arrivals.close()
+
+
 def test_the_one_that_was_silent_for_longest_gives_way(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     arrivals = Arrivals(home)

@@ -33,6 +33,31 @@ def test_what_is_published_in_answer_is_born_here() -> None:
     assert seen == {"first": [True], "second": [False]}
 
 
+def test_an_event_that_is_passed_on_stays_foreign_and_a_copy_of_it_is_born_here() -> None:
+    bus, seen = Bus(), list[Mapping[str, Any]]()
+    handle = bus.subscribe("**", seen.append)
+    relay(bus.publish, "a", {"n": 1})
+    relay(bus.publish, "a", {"n": [1]})
+    bus.unsubscribe(handle)
+    heard: list[bool] = []
+    bus.subscribe("b", lambda event: heard.append(is_foreign(event)))
+    for event in seen:
+        assert is_foreign(event)
+        bus.publish("b", event)
+        bus.publish("b", dict(event))
+        bus.publish("b", {"inside": event})
+    assert heard == [True, False, False] * 2
+
+
+def test_a_foreign_event_can_t_be_changed() -> None:
+    bus, seen = Bus(), list[Any]()
+    bus.subscribe("**", seen.append)
+    relay(bus.publish, "a", {"n": 1, "deep": {"n": [1]}})
+    for change in (seen[0].update, seen[0]["deep"].update, seen[0]["deep"]["n"].append):
+        with pytest.raises(TypeError, match="can't be changed"):
+            change({"n": 2})
+
+
 def test_what_can_t_be_an_event_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         relay(Bus().publish, "", {})

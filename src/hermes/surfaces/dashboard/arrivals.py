@@ -5,14 +5,17 @@ import hashlib
 import mmap
 import os
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from hermes.settings import Home
 from hermes.surfaces.dashboard.gate.keys import folder
 
 SLOTS = 1024  # publishers that are remembered
-_SLOT = struct.Struct("<16sQQQ")  # publisher, when it was last heard of, epoch, seq
-_PLACE = struct.Struct("<QQQ")
+_SLOT = struct.Struct("=16sQQQ")  # publisher, when it was last heard of, epoch, seq
+_PLACE = struct.Struct("=QQQ")
+_WORDS = _SLOT.size // 8  # numbers in a slot, the seq being the last
 
 Place: TypeAlias = tuple[int, int]
 """`(epoch, seq)`; `(0, 0)` for none."""
@@ -30,35 +33,44 @@ class Arrivals:
             self._map = mmap.mmap(handle, SLOTS * _SLOT.size)
         finally:
             os.close(handle)
-        self._places: dict[str, tuple[int, Place]] = {}
+        self._words = memoryview(self._map).cast("Q")
         found = [(*_SLOT.unpack_from(self._map, slot * _SLOT.size), slot) for slot in range(SLOTS)]
         self._turn = max(turn for _, turn, *_ in found)
         self._order = {slot: turn for _, turn, _, _, slot in found}
         self._slots = {name: slot for name, turn, _, _, slot in found if turn}
+        self._known: dict[str, int] = {}  # slots by the names of publishers that were asked for
 
     def of(self, publisher: str) -> Place:
         """The place up to which everything has arrived."""
-        known = self._places.get(publisher)
-        if known is not None:
-            return known[1]
-        slot = self._slots.get(_key(publisher))
+        slot = self._known.get(publisher)
         if slot is None:
-            return (0, 0)
-        _, epoch, seq = _PLACE.unpack_from(self._map, slot * _SLOT.size + 16)
-        self._places[publisher] = (slot, (epoch, seq))
-        return (epoch, seq)
+            slot = self._slots.get(_key(publisher))
+            if slot is None:
+                return (0, 0)
+            self._known[publisher] = slot
+        end = (slot + 1) * _WORDS
+        return (self._words[end - 2], self._words[end - 1])
 
     def set(self, publisher: str, place: Place) -> None:
         """Notes that everything up to there was published."""
-        known = self._places.get(publisher)
-        slot = known[0] if known is not None else self._slot(publisher)
-        if known is None or self._order[slot] != self._turn:
-            self._turn += 1
-            self._order[slot] = self._turn
-        self._places[publisher] = (slot, place)
-        _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._order[slot], *place)
+        slot = self._known.get(publisher)
+        if slot is None:
+            slot = self._known[publisher] = self._slot(publisher)
+        end = (slot + 1) * _WORDS
+        if self._order[slot] == self._turn and self._words[end - 2] == place[0]:  # nearly always
+            self._words[end - 1] = place[1]
+            return
+        self._turn += 1
+        self._order[slot] = self._turn
+        _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._turn, *place)
+
+    def counter(self, publisher: str, place: Place) -> Callable[[int], None]:
+        """Begins at a place, and notes the numbers that follow it, each as cheaply as that goes."""
+        self.set(publisher, place)
+        return partial(self._words.__setitem__, (self._known[publisher] + 1) * _WORDS - 1)
 
     def close(self) -> None:
+        self._words.release()
         self._map.close()
 
     def _slot(self, publisher: str) -> int:
@@ -67,7 +79,7 @@ class Arrivals:
         if slot is None:
             slot = min(self._order, key=self._order.__getitem__)
             self._slots = {name: other for name, other in self._slots.items() if other != slot} | {key: slot}
-            self._places = {name: known for name, known in self._places.items() if known[0] != slot}
+            self._known = {name: other for name, other in self._known.items() if other != slot}
             _SLOT.pack_into(self._map, slot * _SLOT.size, key, 0, 0, 0)
         return slot
 

@@ -20,13 +20,13 @@ log = logging.getLogger("hermes.dashboard")
 _LARGEST = 2**53  # of an epoch or a number
 
 
-class _Params(msgspec.Struct):
+class _Params(msgspec.Struct, gc=False):
     type: str = ""
     session_id: str = ""
     payload: dict[str, Any] | None = None
 
 
-class _Frame(msgspec.Struct, rename={"relay": "_bus_relay"}):
+class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
     """Either kind of frame. A publisher that wants to be sure numbers its frames."""
 
     relay: bool = False
@@ -58,6 +58,7 @@ class Ingest:
 
     def __init__(self, app: App, hub: Hub, arrivals: Arrivals) -> None:
         self._app = app
+        self._to = app.bus.publish
         self._hub = hub
         self._arrivals = arrivals
         self._channels: dict[str, set[Inbox]] = {}
@@ -105,17 +106,18 @@ class Ingest:
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
         """Publishes the frames of one message, and notes each that has a number, its own or by its place in the row."""
         named: dict[str, None] = {}
-        counting = _Frame()
+        note, seq = None, 0
         for frame in frames:
             if not frame.publisher:
                 self._publish(frame)
-                if counting.publisher:
-                    self._arrivals.set(counting.publisher, (counting.epoch, counting.seq))
-                    counting.seq += 1
+                if note is not None:
+                    note(seq)
+                    seq += 1
                 continue
             named[frame.publisher] = None
             if frame.seq and not frame.relay and not frame.method:
-                counting = frame
+                seq = frame.seq
+                note = self._arrivals.counter(frame.publisher, (frame.epoch, seq - 1))
             elif frame.seq and not self._is_repeated(frame):
                 self._publish(frame)
                 self._arrivals.set(frame.publisher, (frame.epoch, frame.seq))
@@ -151,8 +153,8 @@ class Ingest:
         return frames
 
     def _publish(self, frame: _Frame) -> None:
-        if frame.relay and frame.topic and frame.envelope is not None:
-            topic, payload = frame.topic, frame.envelope
+        topic, payload = frame.topic, frame.envelope
+        if frame.relay and topic and payload is not None:
             if "seq" in payload and not self._is_news(payload):
                 self.known += 1
                 return
@@ -165,7 +167,7 @@ class Ingest:
             self._refuse("neither a relayed event nor a terminal's")
             return
         try:
-            relay(self._app.bus.publish, topic, payload)
+            relay(self._to, topic, payload)
         except (TypeError, ValueError) as error:
             self._refuse(str(error))
         else:

@@ -2,9 +2,9 @@
 what is published in other threads is brought there."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import msgspec
@@ -37,7 +37,7 @@ class Hub:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
+        self._home = get_ident()
         self._sessions: dict[str, set[Inbox]] = {}
         self._groups: dict[str, _Group] = {}
         self._partials: dict[str, Partial] = {}
@@ -172,22 +172,26 @@ class Hub:
         session = event.get("session_id")
         if not isinstance(session, str):
             return
-        if threading.get_ident() == self._home:
+        if get_ident() == self._home:
             self._take(session, event, self._relaying)
         else:
             self._loop.call_soon_threadsafe(self._take, session, event, False)
 
     def _take(self, session: str, event: Mapping[str, Any], relayed: bool) -> None:
-        epoch, seq = cursor_of(event)
-        traced = event["type"].startswith(_TRACED)
+        topic = event["type"]
+        epoch, seq = cursor_of(event) if "seq" in event else (0, 0)
+        traced = topic.startswith(_TRACED)
         if traced or (seq and not relayed):
-            self._trace(session, event, (0, 0) if relayed else (epoch, seq))
+            partial = self._partials.get(session) or self._begin(session)
+            if seq and not relayed:
+                partial.epoch, partial.head = max((epoch, seq), (partial.epoch, partial.head))
+            partial.note(event)
         inboxes = self._sessions.get(session)
         if inboxes:
             item = LOOK if seq and relayed else Item(self.encode(event), epoch, seq)
             for inbox in inboxes:
                 inbox.put(item)
-        if event["type"].startswith(_QUESTIONS):
+        if not traced and topic.startswith(_QUESTIONS):
             self._ask(session, event, relayed=relayed)
 
     def _ask(self, session: str, event: Mapping[str, Any], *, relayed: bool) -> None:
@@ -202,19 +206,16 @@ class Hub:
         for inbox in self._sessions.get(root, ()) if isinstance(root, str) else ():
             inbox.put(Item(self.encode(event)))
 
-    def _trace(self, session: str, event: Mapping[str, Any], cursor: tuple[int, int]) -> None:
-        partial = self._partials.get(session)
-        if partial is None:
-            partial = self._partials[session] = Partial()
-            if len(self._partials) > _REMEMBERED:
-                del self._partials[next(iter(self._partials))]
-        if cursor[1]:
-            partial.epoch, partial.head = max(cursor, (partial.epoch, partial.head))
-        partial.note(event)
+    def _begin(self, session: str) -> Partial:
+        """Follows what is being said in a session from now on."""
+        partial = self._partials[session] = Partial()
+        if len(self._partials) > _REMEMBERED:
+            del self._partials[next(iter(self._partials))]
+        return partial
 
     def _hearing(self, group: _Group) -> Callable[[Mapping[str, Any]], None]:
         def hear(event: Mapping[str, Any]) -> None:
-            if threading.get_ident() == self._home:
+            if get_ident() == self._home:
                 self._spread(group, event)
             else:
                 self._loop.call_soon_threadsafe(self._spread, group, event)
