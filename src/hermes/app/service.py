@@ -164,13 +164,14 @@ class SessionService:
             self._runners[session].stop()
             await asyncio.wait({task}, timeout=_PATIENCE)
 
-    async def park(self) -> None:
-        """Lets go of turns that wait for a person, as a crash would: whoever resumes them asks once more."""
-        waiting = {task for session, task in self._tasks.items() if self._shop.desk.waits(session)}
-        for task in waiting:
+    async def park(self) -> set[str]:
+        """Lets go of turns that wait for a person, as a crash would: whoever resumes them asks once more. Which."""
+        waiting = {session: task for session, task in self._tasks.items() if self._shop.desk.waits(session)}
+        for task in waiting.values():
             task.cancel()
         if waiting:
-            await asyncio.wait(waiting, timeout=_PATIENCE)
+            await asyncio.wait(waiting.values(), timeout=_PATIENCE)
+        return set(waiting)
 
     async def close(self) -> None:
         """Ends what runs, waits for it to be written down, and begins nothing new."""

@@ -135,6 +135,32 @@ async def test_a_question_survives_a_kill_and_its_old_button_still_works(tmp_pat
         assert len([text for text in telegram.texts() if "Approval needed" in text]) == 1
 
 
+async def test_a_stop_does_not_wait_for_an_answer_and_the_next_start_says_that_it_is_still_wanted(
+    tmp_path: Path,
+) -> None:
+    arguments = msgspec.json.encode({"path": str(tmp_path / "elsewhere.txt"), "content": "written"}).decode()
+
+    def respond(request: Recorded) -> Served:
+        if is_about(request, "write it"):
+            return Served(calls=(ServedCall(name="write_file", arguments=arguments),))
+        return Served(text="it is written")
+
+    async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
+        service = Service(tmp_path, telegram, model, drain_timeout=600)
+        async with service.running() as process:
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            await service.noted(1)
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), _PATIENCE) == 0
+        async with service.running():
+            await telegram.sees("it still waits for an answer")
+            telegram.press(question, "Allow")
+            await telegram.sees("it is written")
+        assert (tmp_path / "elsewhere.txt").read_text() == "written"
+        assert not [text for text in telegram.texts() if "/retry" in text]
+
+
 async def test_a_connect_that_hangs_is_cut_and_shown_and_tried_again(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("here") as model:
         telegram.hang = True

@@ -100,9 +100,8 @@ class Gateway:
         try:
             async with asyncio.timeout(patience):
                 await self._reception.drained()
-                for service in self.staff.services():
-                    await service.park()
-                await self._quiet()
+                parked = {session for service in self.staff.services() for session in await service.park()}
+                await self._quiet(parked)
         except TimeoutError:
             log.warning("turns still run after %g seconds: they are stopped, and go on after the next start", patience)
         await self.staff.close()
@@ -123,11 +122,11 @@ class Gateway:
         """Whether no chat is being looked after, so that nothing of any is in memory."""
         return self._office.resting and self._reception.resting
 
-    async def _quiet(self) -> None:
+    async def _quiet(self, parked: set[str]) -> None:
         """Waits until no turn runs and nothing is being delivered."""
         for service in self.staff.services():
             await service.all_idle()
-        await self._office.idle()
+        await self._office.idle(parked)
 
     def set_reload(self, reload: "asyncio.Event") -> None:
         """What /restart sets."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,11 @@ class Office:
         """Whether nothing is kept of any chat but which session it has."""
         return not (self._active or self._tasks or self._expected or self._handled)
 
-    async def idle(self) -> None:
-        """Waits until nothing is being delivered."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks.values()))
+    async def idle(self, parked: Collection[str] = ()) -> None:
+        """Waits until nothing is being delivered; of `parked` sessions nothing comes before the next start."""
+        apart = {self._keys.get(session) for session in parked}
+        while tasks := {task for key, task in self._tasks.items() if key not in apart}:
+            await asyncio.wait(tasks)
 
     def start(self) -> None:
         """Begins to listen."""
@@ -99,6 +100,10 @@ class Office:
     def folder(self, session: str) -> Path:
         """Where a session works."""
         return Path(self._app.store.sessions.origin(session).cwd or ".")
+
+    async def asks(self, session: str) -> bool:
+        """Whether a question of that session waits for a person."""
+        return bool(await self._staff.service(session).pending(session))
 
     def works_on(self, session: str) -> bool:
         """Whether a turn runs here, or is about to."""
