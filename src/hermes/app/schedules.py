@@ -194,12 +194,12 @@ def _checked(job: Job) -> Job:
     if not job.prompt:
         raise ScheduleError("There is nothing to do.", hint="Say what the job should do, in a sentence or more.")
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
-        raise ScheduleError("Timeout and jitter can be up to a day.", hint="Such as: --timeout 10m --jitter 90s")
+        raise ScheduleError("Timeout and jitter can be up to a day.", hint="Such as: 10m, or 90s.")
     if job.budget:
         try:
             parse_amount(job.budget)
         except ValueError as error:
-            raise ScheduleError(f"{error}.", hint="Such as: --budget '$0.50'") from error
+            raise ScheduleError(f"{error}.", hint="Such as: '$0.50', or '200k tokens'.") from error
     if job.deliver != NOWHERE and not _TARGET.fullmatch(job.deliver):
         hint = "There are none, file:PATH, session:ID, and chats such as telegram:123456."
         raise ScheduleError(f"{job.deliver!r} is no place to deliver to.", hint=hint)

@@ -132,7 +132,7 @@ class ScheduleRoutes:
 
     def job(self, call: Call) -> JobView:
         """One job with its next instants, and what became of those before."""
-        found = self._find(call)
+        found = self._find(call.path["id"])
         coming = [] if found.state != "active" else self._coming(found.job)
         past = self._book.store.history(found.job.id, limit=call.query.limit)
         return JobView(_row(found), coming, [_run(one) for one in past], self._lookout.is_watched())
@@ -157,26 +157,25 @@ class ScheduleRoutes:
         wanted = given(call.body)
         if not wanted:
             raise UsageError("What is to change? No field was given.", hint="Nothing was changed.")
-        job, _ = self._book.edit(self._find(call).job.id, **wanted)
+        job, _ = self._book.edit(self._id(call), **wanted)
         return self._row_of(job)
 
     def remove(self, call: Call) -> Done:
         """Removes a job. What runs goes on, and the sessions of its runs stay."""
-        self._book.remove(self._find(call).job.id)
+        self._book.remove(self._id(call))
         return Done()
 
     def pause(self, call: Call) -> JobRow:
         """Lets a job rest."""
-        return self._row_of(self._book.pause(self._find(call).job.id))
+        return self._row_of(self._book.pause(self._id(call)))
 
     def resume(self, call: Call) -> JobRow:
         """Lets a job run again, from its next instant on."""
-        return self._row_of(self._book.resume(self._find(call).job.id)[0])
+        return self._row_of(self._book.resume(self._id(call))[0])
 
     async def run(self, call: Call) -> JobRow:
         """Runs a job now, in this process, also one that is paused."""
-        found = await asyncio.to_thread(self._find, call)
-        job, instant = await asyncio.to_thread(self._book.by_hand, found.job.id)
+        job, instant = await asyncio.to_thread(lambda: self._book.by_hand(self._id(call)))
         if not await self._board.jobs.start(job, instant):
             raise Refusal(409, f"{job.name} is running.", "Wait for it; its history says when it has ended.")
         return await asyncio.to_thread(self._row_of, job)
@@ -188,16 +187,19 @@ class ScheduleRoutes:
         self._book.store.settle()
         return listed(self._book.store)
 
-    def _find(self, call: Call) -> Listed:
-        wanted = call.path["id"]
-        found = next((one for one in self._listed() if one.job.id == wanted), None)
+    def _find(self, name: str) -> Listed:
+        found = next((one for one in self._listed() if one.job.id == name), None)
         if found is None:
-            raise Refusal(404, f"There is no job {wanted}.", "It may have been removed.")
+            raise Refusal(404, f"There is no job {name}.", "It may have been removed.")
         return found
+
+    def _id(self, call: Call) -> str:
+        """The job that the address names; a beginning of an id or a name won't do."""
+        return self._find(call.path["id"]).job.id
 
     def _row_of(self, job: Job) -> JobRow:
         """A job as it is after a change."""
-        return next(_row(one) for one in self._listed() if one.job.id == job.id)
+        return _row(self._find(job.id))
 
     def _coming(self, job: Job) -> list[float]:
         try:
