@@ -151,6 +151,9 @@ class Gateway:
                 self._broken.append(PartStatus(name, "failed", now, error=in_sentences(error), error_at=now))
                 continue
             self._supervisors[name] = self._supervise(part)
+        adapters = {one.part.name for one in self._supervisors.values() if isinstance(one.part, Adapter)}
+        for gone in set(self._office.posts) - adapters:
+            await self._office.dismiss(gone)
         if settings.gateway.voice_model:
             from hermes.surfaces.gateway.voice import voice_for
 

@@ -79,6 +79,23 @@ class Office:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def post(self, platform: str) -> Post:
+        """The way out to a platform. Raises when it does not run."""
+        if platform not in self.posts:
+            raise AdapterError(f"{platform} does not run here.", hint="See: hermes gateway status")
+        return self.posts[platform]
+
+    async def dismiss(self, platform: str) -> None:
+        """A platform does not run any more: nothing of it is kept here. What is left is delivered when it is back."""
+        self.posts.pop(platform, None)
+        keys = [key for key in {*self._tasks, *self._handled} if key.partition("/")[0] == platform]
+        tasks = [self._tasks[key] for key in keys if key in self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        noted = [self.ledger.handled(platform, name) for key in keys for name in self._handled.pop(key, ())]
+        await asyncio.gather(*map(asyncio.wrap_future, noted))
+
     async def catch_up(self, platform: str) -> int:
         """Delivers what was not delivered to a platform when it was last there; in how many chats."""
         behind = [one.key for one in self.ledger.behind() if one.key.partition("/")[0] == platform]
@@ -141,9 +158,7 @@ class Office:
     async def take(self, target: str, text: str) -> None:
         """Brings a text to a chat, named as `telegram:123` or `telegram:123/thread`. Raises when it can't be."""
         platform, _, place = target.partition(":")
-        post = self.posts.get(platform)
-        if post is None:
-            raise AdapterError(f"{platform} does not run here.", hint="See: hermes gateway status")
+        post = self.post(platform)
         name, _, thread = place.partition("/")
         limits = post.adapter.limits
         for part in split(text, limits.text, limits.size):

@@ -54,7 +54,7 @@ class Reception:
 
     async def receive(self, inbound: Inbound) -> Receipt:
         """Returns once it is on disk. A stranger's words are not kept, and those not meant for Hermes neither."""
-        counters = self._office.posts[inbound.chat.platform].counters
+        counters = self._office.post(inbound.chat.platform).counters
         role = self._access.role(inbound.chat.platform, inbound.person)
         if not role:
             counters.strangers += 1
@@ -69,7 +69,7 @@ class Reception:
         return await asyncio.shield(taking)
 
     async def _take_in(self, inbound: Inbound) -> Receipt:
-        counters = self._office.posts[inbound.chat.platform].counters
+        counters = self._office.post(inbound.chat.platform).counters
         data = msgspec.json.encode(inbound).decode("utf-8", "replace")
         key = key_of(inbound.chat, inbound.person, self._settings.sessions)
         ledger = self._app.store.chats
@@ -171,7 +171,7 @@ class Reception:
             return
         service = self._staff.service(binding.session)
         via = f"{binding.key}#{inbound.id}"
-        whole = self._office.posts[inbound.chat.platform].adapter.limits.whole
+        whole = self._office.post(inbound.chat.platform).adapter.limits.whole
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
         try:
             await service.submit(binding.session, text, images=images, delivery=delivery, via=via)
@@ -183,7 +183,7 @@ class Reception:
         """The words, with those of voice notes, and files as the model can find them."""
         lines = [inbound.text] if inbound.text else []
         images: list[Image] = []
-        post = self._office.posts[inbound.chat.platform]
+        post = self._office.post(inbound.chat.platform)
         most = min(post.adapter.limits.file_bytes, self._settings.file_bytes)
         work = self._office.folder(binding.session)
         for attachment in inbound.attachments:
@@ -219,7 +219,7 @@ class Reception:
     async def _press(self, inbound: Inbound, role: Role) -> None:
         press = read_press(inbound.pressed)
         found = self._app.store.chats.piece(press.piece) if press else None
-        adapter = self._office.posts[inbound.chat.platform].adapter
+        adapter = self._office.post(inbound.chat.platform).adapter
         if press is None or found is None:
             await adapter.told(inbound, "This is over.")
             return
@@ -272,7 +272,7 @@ class Reception:
         task.add_done_callback(self._tasks.discard)
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
-        post = self._office.posts[inbound.chat.platform]
+        post = self._office.post(inbound.chat.platform)
         out = Outbound(text=text, reply_to=inbound.message, key=f"hermes-{inbound.id}", answers=(inbound.id,))
         await post.tell(inbound.chat, out)
 
