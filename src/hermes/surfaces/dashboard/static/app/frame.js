@@ -7,7 +7,7 @@ import { Asking, Dialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
-import { Fragment, Store, html, useEffect, useState, useStore } from "./ui.js";
+import { Store, html, useEffect, useState, useStore } from "./ui.js";
 import { VIEWS, findView } from "./views.js";
 import { connection, waiting } from "./waiting.js";
 import { usePluginTabs } from "../views/plugins/tabs.js";
@@ -27,60 +27,92 @@ function Inside() {
   const views = [...VIEWS.filter((view) => may(view.scope)), ...usePluginTabs()];
   const place = `${route.view}/${route.parts[0]}`;
   const current = views.some((view) => view.name === place) ? place : route.view;
-  useKeys([
-    { keys: "Mod+k", label: "Open the palette", group: "Everywhere", typing: true, icon: "palette", hidden: true,
-      run: () => overlay.set("palette") },
-    { keys: "?", label: "Show the keys", group: "Everywhere", icon: "keys", run: () => overlay.set("keys") },
-    { label: "Change the theme", group: "Everywhere", icon: "light", run: nextTheme },
-    ...views.map((view) => ({ keys: view.key && `g ${view.key}`, label: `Go to ${view.label}`, group: "Views",
-      icon: view.icon, run: () => navigate(`/${view.name}`) })),
-  ]);
+  useFrameKeys(views);
   const close = () => overlay.set(null);
-  return html`<div class="frame">
-    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(),
-      document.getElementById("main").focus())}>Skip to the content</a>
-    <${Rail} views=${views} current=${current} />
-    <main id="main" class="main" tabindex="-1"><${Offline} /><${View} route=${route} /></main>
-    <${Bar} views=${views} current=${current} />
-    ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
-    ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
-    ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}
-    <${Asking} /><${Toasts} />
-  </div>`;
+  const skip = (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  };
+  return html`
+    <div class="frame">
+      <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+      <${Rail} views=${views} current=${current} />
+      <main id="main" class="main" tabindex="-1">
+        <${Offline} />
+        <${View} route=${route} />
+      </main>
+      <${Bar} views=${views} current=${current} />
+      ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
+      ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
+      ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}
+      <${Asking} />
+      <${Toasts} />
+    </div>
+  `;
+}
+
+const showPalette = () => overlay.set("palette");
+const showKeys = () => overlay.set("keys");
+const showMore = () => overlay.set("more");
+
+function useFrameKeys(views) {
+  const group = "Everywhere";
+  const goTo = (view) => ({
+    keys: view.key && `g ${view.key}`,
+    label: `Go to ${view.label}`,
+    group: "Views",
+    icon: view.icon,
+    run: () => navigate(`/${view.name}`),
+  });
+  useKeys([
+    { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
+    { keys: "?", label: "Show the keys", group, icon: "keys", run: showKeys },
+    { label: "Change the theme", group, icon: "light", run: nextTheme },
+    ...views.map(goTo),
+  ]);
 }
 
 function Rail({ views, current }) {
   const look = useStore(theme);
-  return html`<nav class="rail" aria-label="Views">
-    <a class="rail-home" href="#/chat" aria-label="Hermes: new chat"><img src="/static/favicon.svg" alt="" width="32"
-      height="32" /></a>
-    ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
-    <span class="spring" />
-    <${Connection} />
-    <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
-    <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${() => overlay.set("palette")} />
-    <${Button} kind="quiet" icon="keys" label="Keys (?)" onClick=${() => overlay.set("keys")} />
-  </nav>`;
+  return html`
+    <nav class="rail" aria-label="Views">
+      <a class="rail-home" href="#/chat" aria-label="Hermes: new chat">
+        <img src="/static/favicon.svg" alt="" width="32" height="32" />
+      </a>
+      ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
+      <span class="spring" />
+      <${Connection} />
+      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
+      <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${showPalette} />
+      <${Button} kind="quiet" icon="keys" label="Keys (?)" onClick=${showKeys} />
+    </nav>
+  `;
 }
 
 function Bar({ views, current }) {
-  const more = views.slice(ON_BAR);
-  return html`<nav class="bar" aria-label="Views, short">
-    ${views.slice(0, ON_BAR).map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
-    <button type="button" class=${`place ${more.some((view) => view.name === current) ? "current" : ""}`}
-      onClick=${() => overlay.set("more")}><${Icon} name="more" size=${22} /><span>More</span></button>
-  </nav>`;
+  const isBehind = views.slice(ON_BAR).some((view) => view.name === current);
+  return html`
+    <nav class="bar" aria-label="Views, short">
+      ${views.slice(0, ON_BAR).map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
+      <button type="button" class=${`place ${isBehind ? "current" : ""}`} onClick=${showMore}>
+        <${Icon} name="more" size=${22} />
+        <span>More</span>
+      </button>
+    </nav>
+  `;
 }
 
 function Place({ view, current }) {
   const open = useStore(waiting).length;
   const badge = view.name === "chat" && open > 0;
   const here = current === view.name;
-  return html`<a class=${`place ${here ? "current" : ""}`} href=${`#/${view.name}`}
-    aria-current=${here ? "page" : undefined}>
-    ${view.draw?.() ?? html`<${Icon} name=${view.icon} size=${22} />`}<span class="place-name">${view.label}</span>
-    ${badge && html`<span class="badge" aria-label=${`${open} waiting for you`}>${open}</span>`}
-  </a>`;
+  return html`
+    <a class=${`place ${here ? "current" : ""}`} href=${`#/${view.name}`} aria-current=${here ? "page" : undefined}>
+      ${view.draw?.() ?? html`<${Icon} name=${view.icon} size=${22} />`}
+      <span class="place-name">${view.label}</span>
+      ${badge && html`<span class="badge" aria-label=${`${open} waiting for you`}>${open}</span>`}
+    </a>
+  `;
 }
 
 function More({ views, onClose }) {
@@ -89,23 +121,38 @@ function More({ views, onClose }) {
     onClose();
     run?.();
   };
-  return html`<${Dialog} title="More" class="sheet" onClose=${onClose}><ul class="more">
-    ${views.map((view) => html`<li key=${view.name}><a class="more-row" href=${`#/${view.name}`} onClick=${close()}>
-      ${view.draw?.() ?? html`<${Icon} name=${view.icon} />`}${view.label}</a></li>`)}
-    <li><button type="button" class="more-row" onClick=${nextTheme}><${Icon} name=${look} />Theme: ${look}</button></li>
-    <li><button type="button" class="more-row" onClick=${close(() => overlay.set("palette"))}><${Icon}
-      name="palette" />Commands</button></li>
-    <li><button type="button" class="more-row" onClick=${close(() => overlay.set("keys"))}><${Icon}
-      name="keys" />Keys</button></li>
-  </ul><//>`;
+  const action = (icon, label, onClick) => html`
+    <li>
+      <button type="button" class="more-row" onClick=${onClick}><${Icon} name=${icon} />${label}</button>
+    </li>
+  `;
+  return html`
+    <${Dialog} title="More" class="sheet" onClose=${onClose}>
+      <ul class="more">
+        ${views.map((view) => html`
+          <li key=${view.name}>
+            <a class="more-row" href=${`#/${view.name}`} onClick=${close()}>
+              ${view.draw?.() ?? html`<${Icon} name=${view.icon} />`}${view.label}
+            </a>
+          </li>
+        `)}
+        ${action(look, `Theme: ${look}`, nextTheme)}
+        ${action("palette", "Commands", close(showPalette))}
+        ${action("keys", "Keys", close(showKeys))}
+      </ul>
+    <//>
+  `;
 }
 
 const STATES = { connecting: "Connecting", live: "Connected", waiting: "Connecting again", closed: "Not connected" };
 
 function Connection() {
   const state = useStore(connection);
-  return html`<span class=${`connection ${state}`} role="status" title=${STATES[state]}><span class="unseen">
-    ${STATES[state]}</span></span>`;
+  return html`
+    <span class=${`connection ${state}`} role="status" title=${STATES[state]}>
+      <span class="unseen">${STATES[state]}</span>
+    </span>
+  `;
 }
 
 /** Says it where phones have no rail, and only once it lasts. */
@@ -118,8 +165,11 @@ function Offline() {
     const timer = setTimeout(() => setLate(true), 1500);
     return () => clearTimeout(timer);
   }, [away]);
-  return late && html`<div class="offline" role="status"><${Icon} name="warn"
-    size=${16} /> The dashboard can't be reached. What you see is kept, and it is tried again.</div>`;
+  return late && html`
+    <div class="offline" role="status">
+      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. What you see is kept, and it is tried again.
+    </div>
+  `;
 }
 
 const loaded = new Map();
@@ -138,10 +188,14 @@ function View({ route }) {
   useEffect(() => {
     document.title = view ? `${view.label} · Hermes` : "Hermes";
   }, [view]);
-  if (!view) return html`<${Problem} error=${{ message: "There is no such view.",
-    hint: "Choose one of those at the edge." }} />`;
-  if (module?.error) return html`<${Problem} error=${{ message: `${view.label} could not be shown.`,
-    hint: String(module.error.message ?? module.error) }} retry=${reload} />`;
+  if (!view) {
+    const error = { message: "There is no such view.", hint: "Choose one of those at the edge." };
+    return html`<${Problem} error=${error} />`;
+  }
+  if (module?.error) {
+    const hint = String(module.error.message ?? module.error);
+    return html`<${Problem} error=${{ message: `${view.label} could not be shown.`, hint }} retry=${reload} />`;
+  }
   const Shown = module?.default;
   if (!Shown || loaded.get(view.name) !== module) return html`<${Loading} label=${view.label} />`;
   return html`<${Shown} key=${view.name} route=${route} />`;
@@ -155,18 +209,39 @@ function reload() {
 function KeyHelp({ onClose }) {
   const list = useStore(bindings).filter((one) => one.keys);
   const groups = [...new Set(list.map((one) => one.group ?? "Here"))];
-  return html`<${Dialog} title="Keys" onClose=${onClose}><div class="key-groups">${groups.map(
-    (group) => html`<${Fragment} key=${group}><h3>${group}</h3><dl class="key-list">${list
-      .filter((one) => (one.group ?? "Here") === group)
-      .map((one) => html`<div key=${one.keys}><dt>${one.label}</dt><dd class="keys">
-        ${shown(one.keys).map((key) => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl><//>`,
-  )}</div><//>`;
+  const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
+  return html`
+    <${Dialog} title="Keys" onClose=${onClose}>
+      <div class="key-groups">
+        ${groups.map((group) => html`<${KeyGroup} key=${group} name=${group} list=${inGroup(group)} />`)}
+      </div>
+    <//>
+  `;
+}
+
+function KeyGroup({ name, list }) {
+  return html`
+    <h3>${name}</h3>
+    <dl class="key-list">
+      ${list.map((one) => html`
+        <div key=${one.keys}>
+          <dt>${one.label}</dt>
+          <dd class="keys">${shown(one.keys).map((key) => html`<kbd>${key}</kbd>`)}</dd>
+        </div>
+      `)}
+    </dl>
+  `;
 }
 
 function SignedOut() {
-  return html`<main id="main" class="alone"><img src="/static/favicon.svg" alt="" width="56" height="56" />
-    <h1>You are signed out</h1>
-    <p>This browser is no longer known to the dashboard. Nothing is lost: sessions go on without it.</p>
-    <p>On the machine Hermes runs on, this prints a link that works once:</p><p><code>hermes dashboard --link</code></p>
-    <p><a class="button primary" href="/login">Sign in</a></p></main>`;
+  return html`
+    <main id="main" class="alone">
+      <img src="/static/favicon.svg" alt="" width="56" height="56" />
+      <h1>You are signed out</h1>
+      <p>This browser is no longer known to the dashboard. Nothing is lost: sessions go on without it.</p>
+      <p>On the machine Hermes runs on, this prints a link that works once:</p>
+      <p><code>hermes dashboard --link</code></p>
+      <p><a class="button primary" href="/login">Sign in</a></p>
+    </main>
+  `;
 }

@@ -34,23 +34,52 @@ export function Palette({ onClose }) {
       choose(rows[at]);
     }
   };
-  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
-    [at, rows]);
-  return html`<${Dialog} title="Commands" class="palette" onClose=${onClose} plain>
-    <div class="palette-search"><${Icon} name="search" /><input class="input" role="combobox"
-      aria-label="Find a command or a session" aria-expanded="true" aria-controls="palette-list"
-      aria-activedescendant=${rows[at] ? `palette-${at}` : undefined} placeholder="Find a command or a session"
-        autofocus value=${words}
-      onInput=${(event) => (setWords(event.target.value), setAt(0))} onKeyDown=${press} /></div>
-    <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
-      ${rows.map((row, index) => html`<li key=${row.id} id=${`palette-${index}`} role="option"
-        aria-selected=${index === at ? "true" : "false"} onClick=${() => choose(row)} onMouseMove=${() => setAt(index)}>
-        <${Icon} name=${row.icon ?? "right"} size=${18} /><span class="palette-label">${row.label}</span><span
-          class="muted">${row.note}</span>
-        ${row.keys && html`<span class="keys">${shown(row.keys).map((key) => html`<kbd>${key}</kbd>`)}</span>`}</li>`)}
-      ${!rows.length && html`<li class="muted palette-none">Nothing is called like that.</li>`}
-    </ul>
-  <//>`;
+  const type = (event) => {
+    setWords(event.target.value);
+    setAt(0);
+  };
+  useEffect(() => {
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [at, rows]);
+  const option = (row, index) => html`
+    <li
+      key=${row.id}
+      id=${`palette-${index}`}
+      role="option"
+      aria-selected=${index === at ? "true" : "false"}
+      onClick=${() => choose(row)}
+      onMouseMove=${() => setAt(index)}
+    >
+      <${Icon} name=${row.icon ?? "right"} size=${18} />
+      <span class="palette-label">${row.label}</span>
+      <span class="muted">${row.note}</span>
+      ${row.keys && html`<span class="keys">${shown(row.keys).map((key) => html`<kbd>${key}</kbd>`)}</span>`}
+    </li>
+  `;
+  return html`
+    <${Dialog} title="Commands" class="palette" onClose=${onClose} plain>
+      <div class="palette-search">
+        <${Icon} name="search" />
+        <input
+          class="input"
+          role="combobox"
+          aria-label="Find a command or a session"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant=${rows[at] ? `palette-${at}` : undefined}
+          placeholder="Find a command or a session"
+          autofocus
+          value=${words}
+          onInput=${type}
+          onKeyDown=${press}
+        />
+      </div>
+      <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
+        ${rows.map(option)}
+        ${!rows.length && html`<li class="muted palette-none">Nothing is called like that.</li>`}
+      </ul>
+    <//>
+  `;
 }
 
 function fitting(words, commands, sessions) {
@@ -58,12 +87,17 @@ function fitting(words, commands, sessions) {
   const fits = (text) => parts.every((part) => text.toLowerCase().includes(part));
   const seen = new Set();
   const found = commands
-    .filter((one) => !one.hidden && !seen.has(one.label) && seen.add(one.label) &&
-      fits(`${one.label} ${one.group ?? ""}`))
+    .filter((one) => !one.hidden && !seen.has(one.label) && seen.add(one.label))
+    .filter((one) => fits(`${one.label} ${one.group ?? ""}`))
     .map((one) => ({ ...one, id: `c ${one.label}`, note: "" }));
   const talks = sessions
     .filter((one) => fits(`${one.title} ${one.id} ${one.cwd}`))
-    .map((one) => ({ id: `s ${one.id}`, label: one.title || "Untitled", icon: "chat", note: ago(one.updated),
-      run: () => navigate(pathTo("chat", one.id)) }));
+    .map((one) => ({
+      id: `s ${one.id}`,
+      label: one.title || "Untitled",
+      icon: "chat",
+      note: ago(one.updated),
+      run: () => navigate(pathTo("chat", one.id)),
+    }));
   return [...found, ...talks].slice(0, MOST);
 }

@@ -4,8 +4,13 @@ import { html, useMemo } from "../ui.js";
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 // Sequences with parameters (the last sign says what they do), titles and other strings, and short ones.
 const CODES = new RegExp(
-  ["\\x1b\\[([0-9;:]*)[ -/]*([@-~])", "\\x1b\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)", "\\x1b[PX^_][^\\x1b]*\\x1b\\\\",
-    "\\x1b[@-Z\\\\-_=>78]", "\\x1b[()][0-9A-Za-z]"].join("|"),
+  [
+    "\\x1b\\[([0-9;:]*)[ -/]*([@-~])",
+    "\\x1b\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)",
+    "\\x1b[PX^_][^\\x1b]*\\x1b\\\\",
+    "\\x1b[@-Z\\\\-_=>78]",
+    "\\x1b[()][0-9A-Za-z]",
+  ].join("|"),
   "g",
 );
 
@@ -30,11 +35,12 @@ export function readAnsi(text) {
 /** What is left on each line after carriage returns and backspaces. */
 function settled(text) {
   if (!/[\r\x08]/.test(text)) return text;
-  return text
-    .replace(/\r+\n/g, "\n")
-    .split("\n")
-    .map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1).replace(/\r$/, "").replace(/[^\x08]\x08/g, ""))
-    .join("\n");
+  return text.replace(/\r+\n/g, "\n").split("\n").map(settledLine).join("\n");
+}
+
+function settledLine(line) {
+  const last = line.slice(line.lastIndexOf("\r", line.length - 2) + 1);
+  return last.replace(/\r$/, "").replace(/[^\x08]\x08/g, "");
 }
 
 function styled(style, parameters) {
@@ -53,8 +59,8 @@ function styled(style, parameters) {
     else if (number >= 30 && number <= 37) next.colour = NAMES[number - 30];
     else if (number >= 90 && number <= 97) next.colour = NAMES[number - 90];
     else if (number === 39) next.colour = "";
-    else if (number === 38 || number === 48) at += numbers[at + 1] === 5 ? 2 :
-      4; // exact colours are not for our background
+    // Exact colours are not for our background.
+    else if (number === 38 || number === 48) at += numbers[at + 1] === 5 ? 2 : 4;
   }
   return next;
 }

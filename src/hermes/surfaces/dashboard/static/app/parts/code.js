@@ -14,11 +14,20 @@ export function Code({ text, language = "", name = "", open = false }) {
   const lines = useMemo(() => text.split("\n"), [text]);
   const folded = !open && !whole && lines.length > FOLD;
   const shown = folded ? lines.slice(0, SHOWN).join("\n") : text;
-  return html`<figure class="code">
-    <figcaption><span>${name || language || "text"}</span><${Copy} text=${text} label="Copy code" /></figcaption>
-    <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}><code><${Highlighted} text=${shown}
-      language=${languageOf(language)} /></code></pre>
-    ${folded && html`<${Button} kind="quiet" class="unfold" icon="down"
-      onClick=${() => setWhole(true)}>Show all ${plural(lines.length, "line")}<//>`}
-  </figure>`;
+  return html`
+    <figure class="code">
+      <figcaption>
+        <span>${name || language || "text"}</span>
+        <${Copy} text=${text} label="Copy code" />
+      </figcaption>
+      <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}>
+        <code><${Highlighted} text=${shown} language=${languageOf(language)} /></code>
+      </pre>
+      ${folded && html`
+        <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
+          Show all ${plural(lines.length, "line")}
+        <//>
+      `}
+    </figure>
+  `;
 }

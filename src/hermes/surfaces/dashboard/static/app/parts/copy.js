@@ -27,11 +27,11 @@ function copyBySelection(text) {
 export function Copy({ text, label = "Copy" }) {
   const [done, setDone] = useState(false);
   const run = async () => {
-    if (!(await copy(typeof text === "function" ? text() : text))) return toast("This browser did not allow copying.",
-      "bad");
+    const isCopied = await copy(typeof text === "function" ? text() : text);
+    if (!isCopied) return toast("This browser did not allow copying.", "bad");
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return html`<${Button} kind="quiet" class="copy" icon=${done ? "check" : "copy"} label=${done ? "Copied" : label}
-    onClick=${run} />`;
+  const [icon, name] = done ? ["check", "Copied"] : ["copy", label];
+  return html`<${Button} kind="quiet" class="copy" icon=${icon} label=${name} onClick=${run} />`;
 }

@@ -16,12 +16,19 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
     event.preventDefault();
     onClose();
   };
-  return html`<dialog ref=${box} class=${`dialog ${more}`} aria-label=${title} onCancel=${cancel}
-    onMouseDown=${outside}>
-    ${plain ? children : html`<header><h2>${title}</h2><${Button} kind="quiet" icon="close" label="Close"
-      onClick=${onClose} /></header>
-      <div class="dialog-body">${children}</div>${actions && html`<footer>${actions}</footer>`}`}
-  </dialog>`;
+  const framed = html`
+    <header>
+      <h2>${title}</h2>
+      <${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} />
+    </header>
+    <div class="dialog-body">${children}</div>
+    ${actions && html`<footer>${actions}</footer>`}
+  `;
+  return html`
+    <dialog ref=${box} class=${`dialog ${more}`} aria-label=${title} onCancel=${cancel} onMouseDown=${outside}>
+      ${plain ? children : framed}
+    </dialog>
+  `;
 }
 
 const asked = new Store(null);
@@ -53,15 +60,20 @@ function Question({ title, text, label, value, action, danger, input, resolve })
     event.preventDefault();
     finish(input ? words : true);
   };
-  return html`<${Dialog} title=${title} onClose=${() => finish(input ? null : false)}>
-    <form onSubmit=${submit} class="stack">
-      ${text && html`<p>${text}</p>`}
-      ${input && html`<input class="input" aria-label=${label} value=${words} autofocus
-        onInput=${(event) => setWords(event.target.value)} />`}
-      <div class="row end">
-        <${Button} kind="quiet" autofocus=${danger} onClick=${() => finish(input ? null : false)}>Cancel<//>
-        <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input && !danger}>${action}</button>
-      </div>
-    </form>
-  <//>`;
+  const cancel = () => finish(input ? null : false);
+  const onInput = (event) => setWords(event.target.value);
+  return html`
+    <${Dialog} title=${title} onClose=${cancel}>
+      <form onSubmit=${submit} class="stack">
+        ${text && html`<p>${text}</p>`}
+        ${input && html`<input class="input" aria-label=${label} value=${words} autofocus onInput=${onInput} />`}
+        <div class="row end">
+          <${Button} kind="quiet" autofocus=${danger} onClick=${cancel}>Cancel<//>
+          <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input && !danger}>
+            ${action}
+          </button>
+        </div>
+      </form>
+    <//>
+  `;
 }

@@ -4,6 +4,9 @@ import { Button } from "./basics.js";
 import { plural } from "./format.js";
 
 const MOST = 400; // lines shown at first
+const META = /^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/;
+const FILE = /^(---|\+\+\+) /;
+const NEXT_FILE = /^--- (a\/|\/dev\/null|")/; // ends a hunk; any other `--- ` in one is a line taken out
 
 /** Lines of a diff with their kind and numbers. */
 export function readDiff(text) {
@@ -17,11 +20,10 @@ export function readDiff(text) {
       [was, now] = [Number(hunk[1]), Number(hunk[2])];
       inside = true;
       rows.push({ kind: "hunk", text: line });
-    } else if (/^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/.test(line) ||
-      (!inside && /^(---|\+\+\+) /.test(line))) {
+    } else if (META.test(line) || (!inside && FILE.test(line))) {
       inside = false;
-      rows.push({ kind: /^(---|\+\+\+) /.test(line) ? "file" : "meta", text: line });
-    } else if (line.startsWith("--- ") && /^--- (a\/|\/dev\/null|")/.test(line)) {
+      rows.push({ kind: FILE.test(line) ? "file" : "meta", text: line });
+    } else if (NEXT_FILE.test(line)) {
       inside = false;
       rows.push({ kind: "file", text: line });
     } else if (line.startsWith("+")) rows.push({ kind: "add", text: line.slice(1), now: now++ });
@@ -42,17 +44,37 @@ export function Diff({ text, label = "Changes" }) {
   const shown = whole ? rows : rows.slice(0, MOST);
   const added = rows.filter((row) => row.kind === "add").length;
   const removed = rows.filter((row) => row.kind === "del").length;
-  return html`<figure class="diff">
-    <figcaption><span>${label}</span><span class="diff-sum"><ins>+${added}</ins> <del>−${removed}</del></span>
+  const spoken = `${label}: ${plural(added, "line")} added, ${removed} removed`;
+  return html`
+    <figure class="diff">
+      <figcaption>
+        <span>${label}</span>
+        <span class="diff-sum"><ins>+${added}</ins> <del>−${removed}</del></span>
       </figcaption>
-    <div class="diff-scroll" tabindex="0" role="region"
-      aria-label=${`${label}: ${plural(added, "line")} added, ${removed} removed`}><table><tbody>
-      ${shown.map((row, index) => html`<tr key=${index} class=${`diff-${row.kind}`}>
-        <td class="diff-no" data-no=${row.was ?? ""} /><td class="diff-no" data-no=${row.now ?? ""} />
-        <td class="diff-sign">${SIGN[row.kind] ? html`<span aria-hidden="true">${SIGN[row.kind]}</span><span
-          class="unseen">${SPOKEN[row.kind]} </span>` : ""}</td><td class="diff-text">${row.text || " "}</td></tr>`)}
-    </tbody></table></div>
-    ${shown.length < rows.length && html`<${Button} kind="quiet" class="unfold" icon="down"
-      onClick=${() => setWhole(true)}>Show all ${rows.length} lines<//>`}
-  </figure>`;
+      <div class="diff-scroll" tabindex="0" role="region" aria-label=${spoken}>
+        <table>
+          <tbody>${shown.map(diffRow)}</tbody>
+        </table>
+      </div>
+      ${shown.length < rows.length && html`
+        <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
+          Show all ${rows.length} lines
+        <//>
+      `}
+    </figure>
+  `;
+}
+
+function diffRow({ kind, was, now, text }, index) {
+  const sign = SIGN[kind];
+  return html`
+    <tr key=${index} class=${`diff-${kind}`}>
+      <td class="diff-no" data-no=${was ?? ""} />
+      <td class="diff-no" data-no=${now ?? ""} />
+      <td class="diff-sign">
+        ${sign && html`<span aria-hidden="true">${sign}</span><span class="unseen">${SPOKEN[kind]} </span>`}
+      </td>
+      <td class="diff-text">${text || " "}</td>
+    </tr>
+  `;
 }

@@ -9,12 +9,10 @@ const LANGUAGES = new Set(
 );
 const ALIASES = {
   sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff",
-    docker: "dockerfile",
-  golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript", mjs: "javascript",
-    jsx: "javascript",
-  kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python", python3: "python", pycon: "python",
-  rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript", html: "xml", svg: "xml", vue: "xml",
-  yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
+  docker: "dockerfile", golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript",
+  mjs: "javascript", jsx: "javascript", kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python",
+  python3: "python", pycon: "python", rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript",
+  html: "xml", svg: "xml", vue: "xml", yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
 };
 
 class Tree {
@@ -35,12 +33,6 @@ class Tree {
   }
   endScope() {
     if (this.stack.length > 1) this.stack.pop();
-  }
-  openNode(scope) {
-    this.startScope(scope);
-  }
-  closeNode() {
-    this.endScope();
   }
   openNode(scope) {
     this.startScope(scope);
@@ -92,10 +84,11 @@ async function load(language) {
 }
 
 function nodes(children) {
-  return children.map((child) =>
-    typeof child === "string" ? child : html`<span class=${`hl-${child.scope.replace(/^language:/,
-      "lang-").replace(/\./g, "-")}`}>${nodes(child.children)}</span>`,
-  );
+  return children.map((child) => {
+    if (typeof child === "string") return child;
+    const scope = child.scope.replace(/^language:/, "lang-").replace(/\./g, "-");
+    return html`<span class=${`hl-${scope}`}>${nodes(child.children)}</span>`;
+  });
 }
 
 /** Text as highlighted nodes; as it is while its language is still loading, unknown, or the text is long. */

@@ -6,8 +6,7 @@ import { Code } from "./code.js";
 const SAFE = /^(https?:|mailto:)/i;
 const ENTITIES = {
   amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©",
-    reg: "®",
-  times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
+  reg: "®", times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
 };
 const OPTIONS = { gfm: true, breaks: false };
 const OPEN = 2; // blocks at the end that may still change while they are written
@@ -46,17 +45,13 @@ function inlineOne(token, key) {
     case "link":
       return link(token, key);
     case "image":
-      // Not fetched: the address of a picture could carry what it should not.
-      return html`<span key=${key} class="md-picture">
-        ${safeLink(token.href) ? link({ href: token.href, tokens: [{ type: "text", text: token.text || token.href }] },
-          0) : plain(token.text)}</span>`;
+      return picture(token, key);
     case "escape":
       return plain(token.text);
     case "html":
       return token.raw;
     case "checkbox":
-      return html`<input key=${key} type="checkbox" disabled checked=${token.checked}
-        aria-label=${token.checked ? "done" : "to do"} />`;
+      return checkbox(token.checked, key);
     default:
       return token.tokens ? inline(token.tokens) : plain(token.text ?? token.raw);
   }
@@ -65,8 +60,23 @@ function inlineOne(token, key) {
 function link(token, key) {
   const href = safeLink(token.href);
   const words = inline(token.tokens);
-  return href ? html`<a key=${key} href=${href} title=${token.title ? plain(token.title) : href} target="_blank"
-    rel="noopener noreferrer nofollow">${words}</a>` : html`<span key=${key}>${words}</span>`;
+  if (!href) return html`<span key=${key}>${words}</span>`;
+  const title = token.title ? plain(token.title) : href;
+  return html`
+    <a key=${key} href=${href} title=${title} target="_blank" rel="noopener noreferrer nofollow">${words}</a>
+  `;
+}
+
+/** The way to a picture. It is not fetched: its address could carry what it should not. */
+function picture({ href, text }, key) {
+  const words = [{ type: "text", text: text || href }];
+  const way = safeLink(href) ? link({ href, tokens: words }, 0) : plain(text);
+  return html`<span key=${key} class="md-picture">${way}</span>`;
+}
+
+function checkbox(checked, key) {
+  const label = checked ? "done" : "to do";
+  return html`<input key=${key} type="checkbox" disabled checked=${checked} aria-label=${label} />`;
 }
 
 function block(token, key, open) {
@@ -101,26 +111,40 @@ function blocks(tokens = [], open = false) {
 }
 
 function list(token, key, open) {
-  const items = token.items.map((item, index) =>
-    html`<li key=${index} class=${item.task ? "task" : ""}>
-      ${item.task && !item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox") ?
-        html`<input type="checkbox" disabled checked=${item.checked}
-          aria-label=${item.checked ? "done" : "to do"} /> ` : null}${listItem(item, open)}</li>`);
-  return token.ordered ? html`<ol key=${key} start=${token.start || 1}>${items}</ol>` :
-    html`<ul key=${key}>${items}</ul>`;
+  const items = token.items.map((item, index) => html`
+    <li key=${index} class=${item.task ? "task" : ""}>
+      ${item.task && !hasCheckbox(item) ? html`${checkbox(item.checked)} ` : null}
+      ${item.tokens.map((one, at) => listPart(one, at, open))}
+    </li>
+  `);
+  if (token.ordered) return html`<ol key=${key} start=${token.start || 1}>${items}</ol>`;
+  return html`<ul key=${key}>${items}</ul>`;
 }
 
-function listItem(item, open) {
-  return item.tokens.map((token, index) => (token.type === "text" && token.tokens ? inline(token.tokens) :
-    token.type === "checkbox" ? inlineOne(token, index) : block(token, index, open)));
+function hasCheckbox(item) {
+  return item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox");
+}
+
+function listPart(token, key, open) {
+  if (token.type === "text" && token.tokens) return inline(token.tokens);
+  return token.type === "checkbox" ? inlineOne(token, key) : block(token, key, open);
 }
 
 function table(token, key) {
-  const cell = (kind) => (one, index) => html`<${kind} key=${index}
-    class=${token.align[index] ? `align-${token.align[index]}` : ""}>${inline(one.tokens)}<//>`;
-  return html`<div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table"><table><thead><tr>
-    ${token.header.map(cell("th"))}</tr></thead>
-    <tbody>${token.rows.map((row, index) => html`<tr key=${index}>${row.map(cell("td"))}</tr>`)}</tbody></table></div>`;
+  const cell = (kind) => (one, index) => {
+    const align = token.align[index];
+    return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
+  };
+  return html`
+    <div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table">
+      <table>
+        <thead>
+          <tr>${token.header.map(cell("th"))}</tr>
+        </thead>
+        <tbody>${token.rows.map((row, index) => html`<tr key=${index}>${row.map(cell("td"))}</tr>`)}</tbody>
+      </table>
+    </div>
+  `;
 }
 
 /** The tokens of a text that grows: what is settled is not cut again. */
@@ -159,6 +183,10 @@ export function Markdown({ text, open = false }) {
     growing.current ??= new Growing();
     return growing.current.tokens(text);
   }, [text, open]);
-  return html`<div class="markdown">${tokens.map((token, index) =>
-    html`<${Block} key=${index} token=${token} open=${open && index === tokens.length - 1} />`)}</div>`;
+  const last = tokens.length - 1;
+  return html`
+    <div class="markdown">
+      ${tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${open && index === last} />`)}
+    </div>
+  `;
 }

@@ -20,13 +20,26 @@ function dismiss(one) {
 /** Where they appear; the frame draws it once. */
 export function Toasts() {
   const shown = useStore(toasts);
-  return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
-    (one) => html`<div key=${one.id} class=${`toast ${one.kind}`}><${Icon} name=${ICON[one.kind] ?? "info"} /><span>
-      ${one.text}</span>
-      ${one.action && html`<${Button} kind="quiet" onClick=${() => (dismiss(one), one.action.run())}>
-        ${one.action.label}<//>`}
-      <${Button} kind="quiet" icon="close" label="Dismiss" onClick=${() => dismiss(one)} /></div>`,
-  )}</div>`;
+  return html`
+    <div class="toasts" role="status" aria-live="polite">
+      ${shown.map((one) => html`<${Toast} key=${one.id} one=${one} />`)}
+    </div>
+  `;
+}
+
+function Toast({ one }) {
+  const act = () => {
+    dismiss(one);
+    one.action.run();
+  };
+  return html`
+    <div class=${`toast ${one.kind}`}>
+      <${Icon} name=${ICON[one.kind] ?? "info"} />
+      <span>${one.text}</span>
+      ${one.action && html`<${Button} kind="quiet" onClick=${act}>${one.action.label}<//>`}
+      <${Button} kind="quiet" icon="close" label="Dismiss" onClick=${() => dismiss(one)} />
+    </div>
+  `;
 }
 
 /** Runs something of the API and says so when it fails. Resolves to its answer, or to undefined. */

@@ -46,10 +46,14 @@ export function summaryOf(name, text) {
   if (name === "apply_patch") return patched(String(values.patch ?? "")).join(" ");
   return Object.entries(values)
     .filter(([key]) => !BULKY.has(key))
-    .map(([, value]) => (typeof value === "string" ? value.split("\n")[0] + (value.includes("\n") ? " …" : "") :
-      value === null ? "" : JSON.stringify(value)))
+    .map(([, value]) => inOneLine(value))
     .filter(Boolean)
     .join(" ");
+}
+
+function inOneLine(value) {
+  if (typeof value !== "string") return value === null ? "" : JSON.stringify(value);
+  return value.split("\n")[0] + (value.includes("\n") ? " …" : "");
 }
 
 /** Lines with a sign before each. */
@@ -79,12 +83,17 @@ export function CallInput({ name, text }) {
   if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
   const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
   const command = values.command ?? values.cmd;
-  return html`<div class="stack tight">
-    ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
-    ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
-    ${rest.length > 0 && html`<dl class="facts">${rest.map(([key, value]) =>
-      html`<dt>${key}</dt><dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>`)}</dl>`}
-  </div>`;
+  const fact = ([key, value]) => html`
+    <dt>${key}</dt>
+    <dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>
+  `;
+  return html`
+    <div class="stack tight">
+      ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
+      ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
+      ${rest.length > 0 && html`<dl class="facts">${rest.map(fact)}</dl>`}
+    </div>
+  `;
 }
 
 /**
@@ -93,28 +102,53 @@ export function CallInput({ name, text }) {
  */
 export function ToolCard({ call, children, open = false, pictures = null }) {
   const [shown, setShown] = useState(open);
-  const running = call.status === "running";
-  const [icon, words] = STATE[call.status] ?? STATE.planned;
-  const took = call.started && call.ended ? duration(call.ended - call.started) : "";
-  const summary = summaryOf(call.name, call.arguments);
+  const [, words] = STATE[call.status] ?? STATE.planned;
   const output = call.text || call.output || "";
-  return html`<section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
-    <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${() => setShown(!shown)}>
+  const isUnfinished = call.status === "running" || call.status === "waiting";
+  return html`
+    <section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
+      <${Head} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
+      ${shown && html`
+        <div class="tool-body">
+          <${CallInput} name=${call.name} text=${call.arguments} />
+          ${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}
+        </div>
+      `}
+      ${!shown && isUnfinished && call.output && html`
+        <div class="tool-body">
+          <${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live />
+        </div>
+      `}
+      ${pictures}
+      ${children}
+    </section>
+  `;
+}
+
+function Head({ call, shown, onClick }) {
+  return html`
+    <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${onClick}>
       <${Icon} name=${ICON[call.name] ?? "tool"} size=${18} />
-      <span class="tool-name">${call.name}</span><span class="tool-what">${summary}</span>
-      <span class=${`tool-state ${call.status}`}>
-        ${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}<span
-          class=${call.status === "done" || running ? "unseen" : ""}>${words}</span>
-            ${took && html`<span class="muted">${took}</span>`}</span>
+      <span class="tool-name">${call.name}</span>
+      <span class="tool-what">${summaryOf(call.name, call.arguments)}</span>
+      <${State} call=${call} />
       <${Icon} name=${shown ? "up" : "down"} size=${16} />
     </button>
-    ${shown && html`<div class="tool-body"><${CallInput} name=${call.name} text=${call.arguments} />
-      ${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}</div>`}
-    ${!shown && (running || call.status === "waiting") && call.output &&
-      html`<div class="tool-body"><${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live />
-        </div>`}
-    ${pictures}${children}
-  </section>`;
+  `;
+}
+
+/** How it went. What an icon says well enough is only spoken. */
+function State({ call: { status, started, ended } }) {
+  const running = status === "running";
+  const [icon, words] = STATE[status] ?? STATE.planned;
+  const took = started && ended ? duration(ended - started) : "";
+  return html`
+    <span class=${`tool-state ${status}`}>
+      ${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}
+      <span class=${status === "done" || running ? "unseen" : ""}>${words}</span>
+      ${took && html`<span class="muted">${took}</span>`}
+    </span>
+  `;
 }
 
 function lastLines(text) {
@@ -127,21 +161,32 @@ function Output({ text, name, call, live = false }) {
     if (live && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text, live]);
   const path = argumentsOf(call.arguments)?.path;
+  const language = name === "read_file" && path && !live && languageOfFile(path);
   if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text)) return html`<${Mixed} text=${text} />`;
-  if (name === "read_file" && path && !live && languageOfFile(path)) return html`<${Code} text=${text}
-    language=${languageOfFile(path)} name=${path} />`;
+  if (language) return html`<${Code} text=${text} language=${language} name=${path} />`;
   const cut = text.length > TAIL;
-  return html`<figure class="output"><figcaption><span>output</span><${Copy} text=${text} label="Copy output" />
-    </figcaption>
-    ${cut && html`<p
-      class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>`}
-    <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}><${Ansi} text=${cut ? text.slice(-TAIL) : text} />
-      </pre></figure>`;
+  return html`
+    <figure class="output">
+      <figcaption>
+        <span>output</span>
+        <${Copy} text=${text} label="Copy output" />
+      </figcaption>
+      ${cut && html`
+        <p class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>
+      `}
+      <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>
+        <${Ansi} text=${cut ? text.slice(-TAIL) : text} />
+      </pre>
+    </figure>
+  `;
 }
 
 /** A result with a diff in it: words before, then the rows. */
 function Mixed({ text }) {
   const at = text.search(/^(diff --git |--- )/m);
   const before = text.slice(0, at).trim();
-  return html`${before && html`<p class="tool-words">${before}</p>`}<${Diff} text=${text.slice(at)} />`;
+  return html`
+    ${before && html`<p class="tool-words">${before}</p>`}
+    <${Diff} text=${text.slice(at)} />
+  `;
 }
