@@ -1,5 +1,5 @@
-// The orb on the page. Its states come from `orb.changed` on the bus; how each looks and moves is in this table, and what is
-// drawn glides from one to the next.
+// The orb on the page. Its states come from `orb.changed` on the bus; how each looks and moves is in this table, and
+// what is drawn glides from one to the next.
 const LOOKS = {
   //          hue  colour light  size  wobble  speed pulse rings orbit
   idle:      [246, 0.34, 0.62, 0.60, 0.012, 0.25, 0.020, 0.0, 0.0],
@@ -153,8 +153,10 @@ function body(pen, middle, radius, wobble, phase, tint) {
   pen.beginPath();
   for (let at = 0; at <= POINTS; at++) {
     const angle = (at / POINTS) * Math.PI * 2;
-    const bent = Math.sin(angle * 3 + phase * 1.7) + 0.6 * Math.sin(angle * 5 - phase * 2.3) + 0.4 * Math.sin(angle * 2 + phase);
-    const reach = radius * (1 + wobble * bent);
+    const slow = Math.sin(angle * 3 + phase * 1.7);
+    const quick = 0.6 * Math.sin(angle * 5 - phase * 2.3);
+    const wide = 0.4 * Math.sin(angle * 2 + phase);
+    const reach = radius * (1 + wobble * (slow + quick + wide));
     pen.lineTo(middle + Math.cos(angle) * reach, middle + Math.sin(angle) * reach);
   }
   pen.closePath();
@@ -171,9 +173,10 @@ function body(pen, middle, radius, wobble, phase, tint) {
 function moons(pen, middle, radius, phase, strength, tint) {
   for (let number = 0; number < 3; number++) {
     const angle = phase * 1.8 + (number * Math.PI * 2) / 3;
+    const way = radius * 1.32;
     pen.fillStyle = tint(0.1, strength);
     pen.beginPath();
-    pen.arc(middle + Math.cos(angle) * radius * 1.32, middle + Math.sin(angle) * radius * 1.32, middle * 0.055 * strength, 0, Math.PI * 2);
+    pen.arc(middle + Math.cos(angle) * way, middle + Math.sin(angle) * way, middle * 0.055 * strength, 0, Math.PI * 2);
     pen.fill();
   }
 }
