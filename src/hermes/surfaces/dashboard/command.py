@@ -149,7 +149,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(app, load_secrets(home=home), ready, stop)
 
-    require_certificate(settings.dashboard.tls_cert, settings.dashboard.tls_key)
+    require_certificate(settings.dashboard.tls_cert, settings.dashboard.tls_key, section="dashboard")
     with build(settings, home) as app:
         _run(main())
     print("The dashboard has ended.")

@@ -6,13 +6,12 @@ from asyncio.transports import BaseTransport
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import h11
 from starlette.websockets import WebSocket
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.web.haste import BODY_SECONDS, HastyRequests
 
 RESUME = 4008  # close code: you were too slow, connect again with your cursor
 MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
@@ -53,40 +52,21 @@ class Watch:
         self._let_go()
 
 
-class Requests(H11Protocol):
+class Requests(HastyRequests):
     """Requests and their answers; a stream of events is one that does not end by itself."""
 
     hub: ClassVar[Hub]
     _watch: Watch
-    _head: asyncio.TimerHandle | None = None
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
+        self.haste = (self.hub.haste, min(self.hub.haste * 3, BODY_SECONDS))
         super().connection_made(transport)
         self._watch = Watch(self.hub, transport, transport.abort)
-        self._hurry()
-
-    # pyrefly: ignore[missing-override-decorator]
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._hurry()
-
-    def _hurry(self) -> None:
-        """Nobody keeps a connection by sending the head of a request letter by letter, or not at all."""
-        if self.conn.their_state is not h11.IDLE:
-            self._unhurry()
-        elif self._head is None:
-            self._head = self.loop.call_later(self.hub.haste, self.transport.abort)
-
-    def _unhurry(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.end()
-        self._unhurry()
         super().connection_lost(exc)
 
     # pyrefly: ignore[missing-override-decorator]

@@ -5,10 +5,13 @@ It is opened with the first path. Plain HTTP: put a reverse proxy with TLS befor
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes.errors import HermesError
 from hermes.surfaces.web.listening import listen
+
+if TYPE_CHECKING:
+    from hermes.surfaces.web.haste import HastyRequests
 
 Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any]
 
@@ -26,6 +29,7 @@ class Listener:
         self._serving: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self.url = ""
+        self.requests: type[HastyRequests] | None = None  # another way to speak with callers than the usual one
 
     async def add(self, path: str, application: Application) -> str:
         """Serves an application at `path` and below; the address of it on this machine."""
@@ -49,6 +53,8 @@ class Listener:
     async def _open(self) -> None:
         try:
             import uvicorn
+
+            from hermes.surfaces.web.haste import HastyRequests
         except ImportError as error:
             raise HermesError(
                 "Listening needs a part that is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
@@ -58,7 +64,7 @@ class Listener:
         config = uvicorn.Config(
             self._serve,
             interface="asgi3",
-            http="h11",
+            http=self.requests or HastyRequests,
             ws="none",
             log_config=None,
             log_level="warning",

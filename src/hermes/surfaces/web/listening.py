@@ -24,7 +24,7 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
     return listener
 
 
-def require_certificate(cert: str, key: str) -> None:
+def require_certificate(cert: str, key: str, *, section: str) -> None:
     """SettingsError when a certificate and its key, where they are set, can't be used together."""
     if not cert or not key:
         return
@@ -36,7 +36,7 @@ def require_certificate(cert: str, key: str) -> None:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         raise SettingsError(
             f"The certificate can't be used: {cert} with the key {key} ({why.lower()}).",
-            hint="Set dashboard.tls_cert and dashboard.tls_key to PEM files that belong together, without a password.",
+            hint=f"Set {section}.tls_cert and {section}.tls_key to PEM files that belong together, without a password.",
         ) from error
 
 

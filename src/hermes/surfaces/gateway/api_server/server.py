@@ -14,7 +14,8 @@ from hermes.surfaces.gateway.api_server.door import Door
 from hermes.surfaces.gateway.api_server.keys import SECRET, ApiKeys
 from hermes.surfaces.gateway.port import House, Inlet, Part, override
 from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.listening import listen
+from hermes.surfaces.web.haste import HastyRequests
+from hermes.surfaces.web.listening import listen, require_certificate
 from hermes.surfaces.web.throttle import Throttle
 
 _PATIENCE = 5  # seconds for connections to end
@@ -22,6 +23,8 @@ _PATIENCE = 5  # seconds for connections to end
 
 class ApiServer:
     """Listens and answers, until it is cancelled."""
+
+    requests: type[HastyRequests] = HastyRequests
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
@@ -55,7 +58,7 @@ class ApiServer:
         door = Door(api, addresses, ApiKeys(self._app.home, clock), self._secrets, Throttle(clock))
         return uvicorn.Config(
             door,
-            http="h11",
+            http=self.requests,
             ws="none",
             log_config=None,
             log_level="warning",
@@ -94,6 +97,7 @@ def require_safe(app: App) -> None:
     settings = app.settings.api
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise SettingsError("A certificate and its key belong together.", hint="Set api.tls_cert and api.tls_key.")
+    require_certificate(settings.tls_cert, settings.tls_key, section="api")
     if is_loopback(settings.host):
         return
     if not settings.tls_cert and not settings.behind_proxy:
