@@ -16,17 +16,17 @@ _fill_in = dict.setdefault  # an envelope refuses its own
 def relay(publish: Callable[[str, Mapping[str, Any]], None], topic: str, payload: Mapping[str, Any]) -> None:
     """Publishes what another process sent, as it was read from JSON. Raises as `publish` does for an empty topic."""
     event = Foreign(payload)
-    for value in event.values():
+    for value in payload.values():
         kind = type(value)
         if kind is not str and kind is not int and kind not in FLAT:
             event = Foreign(seal(payload, topic, topic.partition(".")[0], time.time()))
             break
     else:
-        if "type" not in event:
+        if "type" not in payload:
             _fill_in(event, "type", topic)
-        if "ts" not in event:
+        if "ts" not in payload:
             _fill_in(event, "ts", time.time())
-        if "src" not in event:
+        if "src" not in payload:
             _fill_in(event, "src", topic.partition(".")[0])
     publish(topic, event)
 

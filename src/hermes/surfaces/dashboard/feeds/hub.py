@@ -178,8 +178,8 @@ class Hub:
             self._loop.call_soon_threadsafe(self._take, session, event, False)
 
     def _take(self, session: str, event: Mapping[str, Any], relayed: bool) -> None:
-        topic = event["type"]
-        epoch, seq = cursor_of(event) if "seq" in event else (0, 0)
+        topic = event.get("type", "")  # asked for by `get`, as a kind of dict is quicker to answer that
+        epoch, seq = cursor_of(event) if event.get("seq") else (0, 0)
         traced = topic.startswith(_TRACED)
         if traced or (seq and not relayed):
             partial = self._partials.get(session) or self._begin(session)

@@ -20,7 +20,7 @@ class Partial:
 
     def note(self, event: Mapping[str, Any]) -> None:
         """Takes in an event of the session."""
-        match event["type"]:
+        match event.get("type"):
             case "agent.message.delta":
                 self._text.append(str(event.get("text", "")))
                 self.turn = str(event.get("turn_id", ""))
