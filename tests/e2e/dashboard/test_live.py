@@ -55,6 +55,7 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(page: Page,
     await expect(page.get_by_role("row", name=re.compile("agent.tool.finished 2 "))).to_be_visible()
     await page.get_by_role("button", name="agent.tool.finished").click()
     await expect(page.get_by_label("Pattern", exact=True)).to_have_value("agent.tool.finished")
+    await expect(page.get_by_label("Pattern", exact=True)).to_have_js_property("spellcheck", value=False)
     await page.get_by_label("Pattern", exact=True).fill("agent.to*")
     await expect(page.get_by_role("alert")).to_contain_text("agent.to* is no pattern")
     await page.get_by_role("button", name="Clear the stream").click()

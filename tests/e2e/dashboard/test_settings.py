@@ -19,6 +19,7 @@ async def test_a_setting_goes_into_the_file_and_back(visit: Page, shared: Board,
     setting = visit.locator('[data-key="model.max_attempts"]')
     await expect(visit.locator(".setting")).to_have_count(1)
     field = setting.get_by_role("textbox")
+    await expect(field).to_have_js_property("spellcheck", value=False)
     await field.fill("7")
     await field.press("Enter")
     await expect(setting.locator(".tag")).to_have_text(re.compile(r"config.yaml:\d"))
@@ -72,6 +73,7 @@ async def test_a_command_is_judged_and_a_remembered_answer_is_forgotten(visit: P
     rules.write_text("version: 1\nforbid:\n  - {program: docker, arguments: [push]}\nremembered:\n  - program npm ci\n")
     await go(visit, "/settings/policy")
     command = visit.get_by_role("textbox", name="Command")
+    await expect(command).to_have_js_property("spellcheck", value=False)
     verdict = visit.locator(".verdict")
     for text, said in (("ls -l", "allow"), ("docker push x", "forbid"), ("curl https://example.org", "ask")):
         await command.fill(text)

@@ -137,7 +137,7 @@ function Filters({ input, text, problem, words, setWords }) {
           class="input mono"
           value=${text}
           placeholder=${EVERYTHING}
-          spellcheck="false"
+          spellcheck=${false}
           autocapitalize="off"
           autocomplete="off"
           aria-invalid=${problem ? "true" : undefined}

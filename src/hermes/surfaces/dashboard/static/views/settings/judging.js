@@ -67,7 +67,7 @@ function Command({ value, onInput, judge }) {
         class="input mono"
         rows="2"
         required
-        spellcheck="false"
+        spellcheck=${false}
         autocapitalize="off"
         placeholder="rm -rf build"
         value=${value}

@@ -111,7 +111,7 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
     ...shared,
     value: text,
     placeholder: one.kind,
-    spellcheck: "false",
+    spellcheck: false,
     autocomplete: "off",
     onInput: (event) => setText(event.target.value),
     onKeyDown,
