@@ -336,6 +336,8 @@ async def test_errors_have_openais_shape(shared: Shared) -> None:
         wrongs: tuple[tuple[dict[str, Any], int], ...] = (
             ({"messages": hello, "model": "gpt-9"}, 404),
             ({"messages": [], "model": "hermes"}, 400),
+            ({"messages": [{"role": "user", "content": " "}], "model": "hermes"}, 400),
+            ({"messages": [{"role": "user", "content": None}], "model": "hermes"}, 400),
             ({"messages": part, "model": "hermes"}, 400),
             ({"messages": hello, "model": "hermes", "n": 2}, 400),
             ({"messages": hello, "model": "hermes", "tools": [tool]}, 400),

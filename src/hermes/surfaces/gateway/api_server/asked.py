@@ -163,6 +163,8 @@ def _messages(given: list[_Message]) -> tuple[Said, ...]:
     found = tuple(_said(one, number) for number, one in enumerate(given))
     if not found or found[-1].role == "assistant" or not any(one.role == "user" for one in found):
         raise ApiError(400, "The last message has to be the user's.", code="invalid_value", param="messages")
+    if not (found[-1].text.strip() or found[-1].pictures):
+        raise ApiError(400, "The last message is empty.", code="invalid_value", param="messages")
     return found
 
 
