@@ -17,7 +17,8 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import UserMessage
 from hermes.store.row import Row
 
-TURNS = 200
+TURNS = 120
+OTHER = 100  # turns of the other session
 CALLS = 150
 BACK = 70  # turns that are taken back: more than are read at first, and none before room was made
 DRAWN = 240  # rows that the page draws at most
@@ -48,7 +49,13 @@ def page(visit: Page) -> Page:
 def ids(shared: Board) -> dict[str, str]:
     """Sessions with a long past, by what they are."""
     with past_of(shared.hermes.home, time.time() - 86_400.0) as past:
-        return {"talk": _talk(past, "talk"), "other": _talk(past, "other", TURNS // 2), "busy": _busy(past)}
+        busy = _busy(past, reply("All done."), TurnEnded(reason="done"))
+        return {
+            "talk": _talk(past, "talk"),
+            "other": _talk(past, "other", OTHER),
+            "busy": busy,
+            "open": _busy(past),
+        }
 
 
 def _talk(past: Past, name: str, turns: int = TURNS) -> str:
@@ -61,7 +68,7 @@ def _talk(past: Past, name: str, turns: int = TURNS) -> str:
             past, session, f"{name} question {number}.",
             *([made] if number == turns // 4 else []),
             reply(f"Let me see {number}.", asked), *call(f"c{number}", "terminal", f"result {number}", command="true"),
-            reply(f"{name} answer {number}."),
+            reply(f"{name} answer {number}."), TurnEnded(reason="done"),
         )  # fmt: skip
         if number == turns // 3:
             past.app.record(session, SessionUndone(turns=(turn,), since=first))
@@ -74,12 +81,12 @@ def _turn(past: Past, session: str, said: str, *steps: Event) -> tuple[str, int]
     past.clock.advance(30.0)
     (row,) = past.app.record(session, UserMessage(text=said))
     turn = f"t{row.seq}"
-    past.app.record(session, TurnStarted(inputs=(row.seq,)), *steps, TurnEnded(reason="done"), turn=turn)
+    past.app.record(session, TurnStarted(inputs=(row.seq,)), *steps, turn=turn)
     return turn, row.seq
 
 
-def _busy(past: Past) -> str:
-    """One turn that is longer than what is read at once."""
+def _busy(past: Past, *last: Event) -> str:
+    """One turn that is longer than what is read at once; without a last word it goes on."""
     session = past.session("A long turn")
     steps = [
         event
@@ -89,7 +96,7 @@ def _busy(past: Past) -> str:
             *call(f"b{number}", "terminal", f"step {number}", command="true"),
         )
     ]
-    _turn(past, session, "Work for long.", *steps, reply("All done."))
+    _turn(past, session, "Work for long.", *steps, *last)
     return session
 
 
@@ -144,13 +151,14 @@ async def test_what_happens_meanwhile_and_what_was_before_come_together(
 ) -> None:
     """The end is live before the rest is read; an undo of old turns counts for those as well."""
     await _open(page, ids["other"])
-    await expect(page.get_by_text(f"other answer {TURNS // 2 - 1}.")).to_be_in_viewport()
+    await expect(page.get_by_text(f"other answer {OTHER - 1}.")).to_be_in_viewport()
     dashboard.says("A new answer.")
     await say(page, "a new question")
     await expect(page.get_by_text("A new answer.")).to_be_in_viewport()
     await say(page, f"/undo {BACK}")
     await expect(page.get_by_text(f"{BACK} turns taken back.").first).to_be_visible()
-    await page.get_by_role("button", name="From the beginning").click()
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("button", name="To the beginning").click()
     await expect(page.get_by_text("other question 0.")).to_be_in_viewport()
     found, whole = await transcript(page), await replayed(page)
     assert found["first"] == 1
@@ -163,11 +171,17 @@ async def test_a_turn_that_is_longer_than_a_page_is_read_in_parts(page: Page, id
     state = await transcript(page)
     assert state["first"] > 1
     assert all(item["arguments"] for item in state["items"] if item["kind"] == "tool")
-    await page.get_by_role("button", name="From the beginning").click()
+    await page.locator(".scroll").press("Home")
     await expect(page.get_by_text("Work for long.")).to_be_in_viewport()
     assert _rows(await transcript(page)) == _rows(await replayed(page))
-    await page.get_by_role("button", name="Latest").click()
+    await page.locator(".scroll").press("End")
     await expect(page.get_by_text("All done.")).to_be_in_viewport()
+
+
+async def test_a_turn_goes_on_though_its_beginning_was_not_read(page: Page, ids: dict[str, str]) -> None:
+    await _open(page, ids["open"])
+    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    assert (await transcript(page))["first"] > 1
 
 
 async def test_a_hit_in_the_older_part_is_brought_into_sight(page: Page, dashboard: Board, ids: dict[str, str]) -> None:
@@ -205,9 +219,9 @@ async def test_a_session_that_is_deleted_elsewhere_says_so(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:
     with past_of(dashboard.hermes.home, time.time() - 3600.0) as past:
-        session = _talk(past, "short", 80)
+        session = _talk(past, "short", 5)
     await _open(page, session)
-    await expect(page.get_by_text("short answer 79.")).to_be_in_viewport()
+    await expect(page.get_by_text("short answer 4.")).to_be_in_viewport()
     with past_of(dashboard.hermes.home, time.time()) as past:
         past.app.delete(session)
     await expect(page.get_by_text("This session was deleted.")).to_be_visible()

@@ -107,6 +107,7 @@ function Talk({ id, route, search, onDrawer }) {
   const link = useStore(conversation.state);
   const [filled, setFilled] = useState(null);
   const [over, setOver] = useState(null); // {kind: "model" | "approvals" | "context"} | {kind: "diff", turn}
+  const [goal, setGoal] = useGoal(route);
   const [model, setModel] = useModel(id);
   const [detail, setDetail] = useDetail(id);
   const [wanted, setWanted] = useState(null); // what the next message changes about approvals
@@ -143,6 +144,7 @@ function Talk({ id, route, search, onDrawer }) {
     stop: () => stop(id),
     diff: context.diff,
     context: () => setOver({ kind: "context" }),
+    beginning: () => setGoal({ seq: 1 }),
     approvals: chooseMode(setWanted, () => setOver({ kind: "approvals" })),
     model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
     lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" &&
@@ -159,6 +161,8 @@ function Talk({ id, route, search, onDrawer }) {
     { keys: "r", label: "Redo", group: "Chat", icon: "redo", run: () => void redo(id) },
     { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () =>
       setOver({ kind: "diff", turn: "" }) },
+    { keys: "Home", label: "To the beginning", group: "Chat", icon: "up", run: () => chat.beginning() },
+    { keys: "End", label: "To the end", group: "Chat", icon: "bottom", run: () => setGoal({ seq: Infinity }) },
     { label: "Try the last turn again", group: "Chat", icon: "retry", run: () => void retry(id) },
     { label: "Choose the model", group: "Chat", icon: "settings", run: () => setOver({ kind: "model" }) },
     { label: "What fills the window", group: "Chat", icon: "info", run: () => chat.context() },
@@ -173,7 +177,7 @@ function Talk({ id, route, search, onDrawer }) {
   return html`<${Header} state=${state} detail=${detail} model=${model} mode=${mode} chat=${chat}
     onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
     ${state.ready || state.items.length ? html`<${Messages} conversation=${conversation} context=${context}
-      onEdit=${setFilled} found=${Number(route.query.get("at")) || 0} />` :
+      onEdit=${setFilled} goal=${goal} />` :
         html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
     ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
       filled=${filled} />`}
@@ -190,6 +194,16 @@ function Talk({ id, route, search, onDrawer }) {
 function cutAt(state, item) {
   if (item.kind === "user") return { back: turnsSince(state, item) };
   return { at: state.items.find((one) => one.kind === "end" && one.turn === item.turn)?.seq ?? item.seq };
+}
+
+/** The place in the conversation that is to be shown: at first that of the address. */
+function useGoal(route) {
+  const at = Number(route.query.get("at")) || 0;
+  const [goal, setGoal] = useState(null);
+  useEffect(() => {
+    if (at) setGoal({ seq: at, isFound: true });
+  }, [at]);
+  return [goal, setGoal];
 }
 
 /** Facts the log does not have: who runs it, the model's window. Asked again after each turn. */

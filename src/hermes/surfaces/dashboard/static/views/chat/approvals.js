@@ -12,8 +12,8 @@ export const MODES = [
   { name: "full", label: "Full", icon: "bolt", tone: "bad",
     note: "Nothing is asked about but what can't be understood. Commands reach everything that you can." },
 ];
-const WARNING = "Commands and changes will not wait for you, anywhere on that machine, until you choose another way or " +
-  "the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
+const WARNING = "Commands and changes will not wait for you, anywhere on that machine, until you choose another way " +
+  "or the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
 
 /** Whether that may be chosen here; asks once more before Hermes is let loose. */
 export async function mayChoose(name) {
@@ -37,6 +37,6 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
-    <p class="muted">It holds from your next message on, in this session, also for what others say in it.${allowed ? "" :
-      " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
+    <p class="muted">It holds from your next message on, in this session, also for what others say in it.${allowed ?
+      "" : " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
 }

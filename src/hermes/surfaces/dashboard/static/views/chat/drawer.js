@@ -50,8 +50,8 @@ export function Drawer({ current, open, onClose, words, setWords }) {
       ${hits && html`<h3 class="drawer-part">In what was said</h3>
         ${hits.map((hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
           href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
-            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`)}${!hits.length &&
-              html`<p class="muted">Nothing was found.</p>`}`}
+            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`)}
+              ${!hits.length && html`<p class="muted">Nothing was found.</p>`}`}
       ${sessions && !shown.length && !hits &&
         html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`}
       ${more && !wanted && html`<${Button} kind="quiet" onClick=${() =>

@@ -37,8 +37,8 @@ function Parts({ filling }) {
   const share = (tokens) => (window ? (100 * tokens) / window : 0);
   const free = Math.max(0, window - used);
   return html`<div class="stack filling">
-    <p><strong>${used.toLocaleString()}</strong> of ${window.toLocaleString()} tokens (${percent(share(used))}${counted ?
-      "" : ", estimated"})</p>
+    <p><strong>${used.toLocaleString()}</strong> of ${window.toLocaleString()} tokens (${percent(share(used))}${
+      counted ? "" : ", estimated"})</p>
     <div class="filling-bar" aria-hidden="true">${parts.map((part, index) => html`<i key=${part.name}
       class=${`fills-${index % 8}`} style=${{ width: `${share(part.tokens)}%` }} />`)}
       ${full > 0 && full < window && html`<b style=${{ left: `${share(full)}%` }} />`}</div>

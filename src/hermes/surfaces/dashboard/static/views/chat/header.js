@@ -30,6 +30,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     { icon: "info", label: "What fills the window", run: () => chat.context(), open: true },
     { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals(""), off: Boolean(state.turn) },
     { icon: "minus", label: "Make room", run: () => compress(state.session), off: Boolean(state.turn) },
+    { icon: "up", label: "To the beginning", run: () => chat.beginning(), open: true },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
     { icon: "edit", label: "Rename", run: edit },
   ].filter((row) => row.open || may("chat"));

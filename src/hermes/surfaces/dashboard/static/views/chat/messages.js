@@ -7,12 +7,12 @@ import { Item, Live, Unsent } from "./items.js";
 import { useReading } from "./reading.js";
 import { openAsks } from "./transcript.js";
 
-export function Messages({ conversation, context, onEdit, found = 0 }) {
+export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
   const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
-  const reading = useReading(rows, { first: state.first, read: (seq) => conversation.earlier(seq), found });
-  const { away, jump } = reading;
+  const reading = useReading(rows, { first: state.first, read: (seq) => conversation.earlier(seq), goal });
+  const { away, busy, jump } = reading;
   useGrown(unsent.length, jump); // who says something wants to see it
   const open = openAsks(state);
   const asks = open.filter((item) => item.approval && !item.approval.answer);
@@ -20,9 +20,8 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
-      ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}>
-        <${Button} kind="quiet" onClick=${reading.earlier}>Show earlier<//>
-        <${Button} kind="quiet" onClick=${reading.beginning}>From the beginning<//></div>`}
+      ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
+        onClick=${reading.earlier}>Show earlier<//></div>`}
       ${reading.drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
         ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
           html`<${Item} item=${row} context=${context} first=${row === asks[0]}
@@ -30,7 +29,8 @@ export function Messages({ conversation, context, onEdit, found = 0 }) {
       ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} isAsked=${open.length > 0}
         unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` : html`<div ref=${reading.bottom} />`}
     </div>
-    ${away && html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`}
+    ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
+      html`<${Button} class="jump" busy>Reading the earlier part<//>`}
   </div>`;
 }
 

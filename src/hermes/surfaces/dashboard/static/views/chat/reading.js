@@ -9,15 +9,17 @@ const NEAR = 60; // pixels from the end that count as being there
 const AHEAD = 800; // pixels before an edge comes into sight, its rows are made ready
 
 /**
- * {box, inner, top, bottom: refs; drawn, isBegin, isEnd; away, jump, earlier, beginning}. `first` is the row that the
- * list begins with; if it is not 1, `read(seq)` gets more of them. `found` is a row to be shown.
+ * {box, inner, top, bottom: refs; drawn, isBegin, isEnd; away, busy, jump, earlier}. `first` is the row that the list
+ * begins with; if it is not 1, `read(seq)` gets more of them. `goal` is a place to go to: {seq, isFound}, with Infinity
+ * for the end.
  */
-export function useReading(rows, { first: known, read, found }) {
+export function useReading(rows, { first: known, read, goal }) {
   const refs = { box: useRef(), inner: useRef(), top: useRef(), bottom: useRef() };
   const held = useRef(true); // the end is to be kept in sight
   const place = useRef(null); // what is to stay where it is
   const [from, setFrom] = useState(null); // the first row that is drawn; null: as many as there are at the end
   const [away, setAway] = useState(false);
+  const [busy, setBusy] = useState(false);
   const { first, last } = extent(rows, from, held.current);
   const now = useRef();
   now.current = { rows, first, last, more: known > 1 };
@@ -25,7 +27,11 @@ export function useReading(rows, { first: known, read, found }) {
     place.current = held.current ? null : placeOf(refs);
     setFrom(row);
   };
-  const more = (seq) => trying(() => read(seq));
+  const more = async (seq) => {
+    setBusy(true);
+    await trying(() => read(seq));
+    setBusy(false);
+  };
   const earlier = () => {
     if (first > 0) move(rows[Math.max(0, first - STEP)]);
     if (first <= STEP && known > 1) more();
@@ -47,7 +53,7 @@ export function useReading(rows, { first: known, read, found }) {
     place.current = null;
   }, [from]);
   useScrolling(refs, { held, now, leave, setAway });
-  const goTo = useGoal({ rows, first, last, known, found }, { box: refs.box, move, more, leave });
+  useGoal(goal, { rows, first, last, known }, { box: refs.box, move, more, leave, jump });
   useEdges(refs, [from, first, last, rows.length, known], (edge) => {
     if (held.current) return;
     if (edge === refs.top.current) earlier();
@@ -55,7 +61,7 @@ export function useReading(rows, { first: known, read, found }) {
   });
   return {
     ...refs, drawn: rows.slice(first, last), isBegin: first === 0 && known === 1, isEnd: last === rows.length, away,
-    jump, earlier: () => (held.current && leave(), earlier()), beginning: () => goTo({ seq: 1 }),
+    busy, jump, earlier: () => (held.current && leave(), earlier()),
   };
 }
 
@@ -103,24 +109,21 @@ function useScrolling({ box, inner }, { held, now, leave, setAway }) {
 }
 
 /** Brings a row into sight, reading and drawing what that takes. */
-function useGoal({ rows, first, last, known, found }, { box, move, more, leave }) {
-  const [goal, setGoal] = useState(null); // {seq, isFound}
+function useGoal(goal, { rows, first, last, known }, { box, move, more, leave, jump }) {
+  const reached = useRef(null);
   useEffect(() => {
-    if (found) setGoal({ seq: found, isFound: true });
-  }, [found]);
-  useEffect(() => {
-    if (!goal) return;
+    if (!goal || reached.current === goal) return;
     if (known > goal.seq) return void more(goal.seq);
     const at = indexOf(rows, goal.seq);
-    if (at < 0) return;
-    leave();
-    if (at < first || at >= last) return void move(rows[Math.max(0, at - 10)]);
-    setGoal(null);
+    if (at < 0 && goal.seq !== Infinity) return; // it is still to come
+    if (at >= 0) leave();
+    if (at >= 0 && (at < first || at >= last)) return void move(rows[Math.max(0, at - 10)]);
+    reached.current = goal;
+    if (at < 0) return void jump();
     const row = box.current.querySelector(`[data-key="${CSS.escape(rows[at].key)}"]`);
     if (goal.isFound) row.classList.add("found");
     row.scrollIntoView({ block: goal.isFound ? "center" : "end" });
   }, [goal, rows, first, last]);
-  return setGoal;
 }
 
 /** The row that shows a row of the log, or else the next one. */

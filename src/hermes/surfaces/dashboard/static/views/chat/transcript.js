@@ -288,14 +288,6 @@ export function typed(text) {
   return { text: text.replace(BLOCK, ""), along };
 }
 
-/** What is said in the transcript, as one text: for copying, and for comparing. */
-export function spoken(state) {
-  return state.items
-    .filter((item) => !item.undone && (item.kind === "user" || item.kind === "assistant") && item.text)
-    .map((item) => `${item.kind === "user" ? "You" : "Hermes"}: ${item.text}`)
-    .join("\n\n");
-}
-
 /** How many of the last turns a branch leaves out, so that it ends before a person's words. */
 export function turnsSince(state, item) {
   if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway

@@ -18,7 +18,8 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
   }, []);
   return html`<div class="welcome">
     <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What shall we do?</h1>
-    ${problem && html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span><${Words} text=${problem} /></span></p>`}
+    ${problem && html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
+      <${Words} text=${problem} /></span></p>`}
     <ul class="ideas">${IDEAS.map((idea) => html`<li key=${idea.title}><button type="button"
       onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
         class="muted">${idea.text}</span></button></li>`)}</ul>
