@@ -32,7 +32,7 @@ from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAn
 from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import installed_codex
+from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
@@ -158,7 +158,7 @@ async def interrupt(program: Path, folder: Path) -> float:
     worst = 0.0
     (folder / "home").mkdir()
     async with ModelServer(Served(calls=(call,)), repeat=True) as server:
-        config = CONFIG.format(url=server.url)
+        config = config_for(server.url)
         (folder / "home" / "config.toml").write_text(config)
         settings = Codex(binary=str(program), home=str(folder / "home"))
         engine = CodexEngine(EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder))
@@ -178,22 +178,6 @@ async def interrupt(program: Path, folder: Path) -> float:
             worst = max(worst, time.perf_counter() - began)
         await engine.close()
     return worst
-
-
-CONFIG = """
-model = "gpt-5.5"
-model_provider = "fake"
-sandbox_mode = "workspace-write"
-[sandbox_workspace_write]
-exclude_slash_tmp = true
-exclude_tmpdir_env_var = true
-[features]
-plugins = false
-[model_providers.fake]
-name = "Fake"
-base_url = "{url}"
-wire_api = "responses"
-"""
 
 
 def _named(script: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hermes.testing.codex_program import installed_codex
+from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
@@ -67,23 +67,6 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     assert not any(one["check"] == "codex" for one in again["findings"])
 
 
-CONFIG = """\
-model = "gpt-5.5"
-model_provider = "fake"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[features]
-plugins = false
-[model_providers.fake]
-name = "Fake"
-base_url = "{url}"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-"""
-
-
 async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_tools(
     tmp_path: Path, program: Path
 ) -> None:
@@ -95,7 +78,7 @@ async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_t
         here = environ(tmp_path, program)
         config = tmp_path / "user" / ".codex" / "config.toml"
         config.parent.mkdir(parents=True)
-        config.write_text(CONFIG.format(url=server.url))
+        config.write_text(config_for(server.url))
         on = await hermes.run("codex", "on", **here)
         assert (on.code, on.err) == (0, "")
         first = await hermes.run("-z", "who are you?", **here)

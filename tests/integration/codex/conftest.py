@@ -28,28 +28,8 @@ from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
 from hermes.settings.sections import Codex
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import installed_codex
+from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
-
-CONFIG = """\
-model = "gpt-5.5"
-model_provider = "fake"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false
-[sandbox_workspace_write]
-exclude_slash_tmp = true
-exclude_tmpdir_env_var = true
-[analytics]
-enabled = false
-[features]
-plugins = false
-[model_providers.fake]
-name = "Fake"
-base_url = "{url}"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-"""
 
 
 class Bench:
@@ -168,7 +148,7 @@ class Real:
 
     def configure(self, url: str, extra: str = "") -> None:
         """Writes codex's own settings."""
-        (self.home / "config.toml").write_text(extra + CONFIG.format(url=url))
+        (self.home / "config.toml").write_text(extra + config_for(url))
 
     def engine(self) -> CodexEngine:
         return CodexEngine(
