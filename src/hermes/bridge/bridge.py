@@ -4,21 +4,20 @@ It has a thread of its own, which sleeps while nothing happens. Durable events a
 acknowledged them; those that a process left behind when it was killed are sent by whoever comes after it.
 """
 
-import contextlib
 import logging
-import os
-import select
 import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.outbox import Outbox, numbered
+from hermes.bridge.bell import Bell
+from hermes.bridge.heirs import Heirs
+from hermes.bridge.outbox import Outbox
 from hermes.bridge.pace import Backoff, Pace
-from hermes.bridge.spool import Spool, SpoolTaken, left_behind
+from hermes.bridge.ports import Bus
 from hermes.bridge.wire import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 
@@ -28,18 +27,9 @@ _PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
 _BATCH = 192 * 1024  # bytes
 _SILENCE = 90.0  # seconds without a word, pings included, after which a connection is given up
 _UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
-_HEIRS = 16  # spools of others that are open at once
 _GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
-
-
-class Bus(Protocol):
-    """What a bridge needs of the bus."""
-
-    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
-
-    def unsubscribe(self, handle: Any, /) -> bool: ...
 
 
 class BridgeStats(msgspec.Struct, frozen=True):
@@ -92,12 +82,8 @@ class Bridge:
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
-        self._woken, self._waker = os.pipe()
-        for handle in (self._woken, self._waker):
-            os.set_blocking(handle, False)
-        self._heirs: dict[str, tuple[int, Spool]] = {}
-        self._more_left = False
-        self._torn = 0
+        self._bell = Bell()
+        self._heirs = Heirs(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
         """How many transient events the dashboard says it has; -1 before it said so."""
@@ -126,7 +112,7 @@ class Bridge:
             refused=spool.dropped,
             transient=outbox.heard,
             dropped=outbox.dropped,
-            torn=spool.torn + self._torn,
+            torn=spool.torn + self._heirs.torn,
             cut=outbox.cut,
             connects=self._connects,
         )
@@ -139,7 +125,7 @@ class Bridge:
         self._deadline = time.monotonic() + (grace if self.state in {"connecting", "connected"} else 0.0)
         self._stopping.set()
         self._hurried.set()
-        self._wake()
+        self._bell.ring()
         self._thread.join(grace + 1.0)
         if not self._thread.is_alive():  # otherwise it hangs in the resolver, and ends with the process
             self._end()
@@ -152,10 +138,8 @@ class Bridge:
         self.state = "stopped"
         self.outbox.forfeit()
         self.outbox.spool.close()
-        for _, spool in self._heirs.values():
-            spool.close()
-        os.close(self._woken)
-        os.close(self._waker)
+        self._heirs.close()
+        self._bell.close()
 
     def _hear(self, event: dict[str, Any]) -> None:
         """Runs in the publisher's thread."""
@@ -164,11 +148,7 @@ class Bridge:
         self.outbox.put(event)
         if self._asleep:
             self._asleep = False
-            self._wake()
-
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: it is awake
-            os.write(self._waker, b"!")
+            self._bell.ring()
 
     def _run(self) -> None:
         backoff = Backoff(self._pace)
@@ -207,7 +187,7 @@ class Bridge:
             self.state = "connecting"
         wire = Wire.open(target, self.channel, self._wait)
         try:
-            self._adopt()
+            self._heirs.adopt()
             self._greet(wire)
             self.state = "connected"
             self._connects += 1
@@ -216,49 +196,27 @@ class Bridge:
         finally:
             wire.close()
 
-    def _adopt(self) -> None:
-        """Takes over what processes left behind that are no more, some at a time."""
-        own, self._more_left = self.outbox.spool.folder, False
-        for folder in left_behind(self.outbox.place):
-            epoch, _, publisher = folder.name.partition("-")
-            if folder == own or publisher in self._heirs or not epoch.isdecimal():
-                continue
-            if len(self._heirs) >= _HEIRS:
-                self._more_left = True
-                return
-            with contextlib.suppress(SpoolTaken, OSError):
-                self._inherit(publisher, int(epoch), Spool(folder))
-
-    def _inherit(self, publisher: str, epoch: int, spool: Spool) -> None:
-        self._torn += spool.torn
-        self.outbox.lose(spool.torn)
-        if spool.waiting:
-            self._heirs[publisher] = (epoch, spool)
-        else:
-            spool.close()
-
     def _greet(self, wire: Wire) -> None:
         """Asks what has arrived, and goes on from there."""
         self.arrived = -1
-        names = [self.publisher, f"{self.publisher}.transient", *self._heirs]
+        names = [self.publisher, f"{self.publisher}.transient", *self._heirs.publishers]
         wire.send(b"[" + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names) + b"]")
         deadline = time.monotonic() + _UNANSWERED
         while self.arrived < 0:
-            self._poll(wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1))
+            self._bell.wait(wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1))
             if time.monotonic() > deadline or self._is_late:
                 raise WireClosed("the dashboard does not say what has arrived")
             wire.push()
             self._receive(wire)
         self.outbox.rewind(self.arrived)
-        for _, spool in self._heirs.values():
-            spool.rewind()
+        self._heirs.rewind()
 
     def _talk(self, wire: Wire) -> None:
         """Sends and listens until it is to stop, or the connection breaks."""
         heard = progressed = time.monotonic()
         acked = -1
         while not self._is_done(wire):
-            frames = self._frames() if wire.is_idle else None
+            frames = self._frames() if wire.is_idle else []
             if frames:
                 wire.send(b"[" + b",".join(frames) + b"]")
                 if not self.outbox.is_filling:
@@ -287,39 +245,23 @@ class Bridge:
 
     def _frames(self) -> list[bytes]:
         """What is sent next: first what others left behind."""
-        if self._more_left and not self._heirs:
-            self._adopt()
-        for publisher, (epoch, spool) in self._heirs.items():
-            if records := spool.read(_BATCH):
-                return [numbered(data, publisher, epoch, number) for number, data in records]
-        return self.outbox.batch(_BATCH)
+        return self._heirs.frames(_BATCH) or self.outbox.batch(_BATCH)
 
     def _rest(self, wire: Wire, seconds: float) -> None:
         """Sleeps until there is something to do. From here on a publisher wakes it."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
-            self._poll(wire.fileno(), not wire.is_idle, seconds)
+            self._bell.wait(wire.fileno(), not wire.is_idle, seconds)
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
         """Waits on behalf of a connection that is being made."""
         deadline = time.monotonic() + seconds
-        while not self._poll(sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)):
+        while not self._bell.wait(sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)):
             if self._is_late:
                 raise _Stopped("to stop")
             if time.monotonic() >= deadline:
                 raise WireClosed("it took too long")
-
-    def _poll(self, handle: int, also_write: bool, seconds: float) -> bool:
-        """Waits for a connection, or to be woken; True when the connection has something."""
-        poll = select.poll()
-        poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
-        poll.register(self._woken, select.POLLIN)
-        ready = {one for one, _ in poll.poll(max(0.0, seconds) * 1000)}
-        if self._woken in ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._woken, 4096)
-        return handle in ready
 
     def _receive(self, wire: Wire) -> bool:
         """Takes in what the dashboard says; False when it said nothing."""
@@ -341,17 +283,13 @@ class Bridge:
             outbox.settle(self.arrived)
         elif ack.publisher == outbox.publisher and ack.epoch == outbox.epoch:
             outbox.spool.ack(ack.seq)
-        elif ack.publisher in self._heirs and ack.epoch == self._heirs[ack.publisher][0]:
-            spool = self._heirs[ack.publisher][1]
-            spool.ack(ack.seq)
-            if not spool.waiting:
-                spool.close()
-                del self._heirs[ack.publisher]
+        else:
+            self._heirs.ack(ack.publisher, ack.epoch, ack.seq)
 
     @property
     def _waits(self) -> bool:
         """Whether something was sent that is not acknowledged."""
-        return bool(self.outbox.spool.waiting or self._heirs)
+        return bool(self.outbox.spool.waiting or self._heirs.publishers)
 
     def _acknowledged(self) -> int:
-        return self.outbox.spool.acked + sum(spool.acked for _, spool in self._heirs.values())
+        return self.outbox.spool.acked + self._heirs.acked

@@ -10,11 +10,12 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
 from hermes.settings.secrets import mask
 from hermes.settings.sections import Traces
@@ -41,14 +42,6 @@ _USAGE = {
     "cost_usd": "hermes.cost_usd",
 }
 _FINE = frozenset(("done", "interrupted"))
-
-
-class Bus(Protocol):
-    """What traces need of the bus."""
-
-    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
-
-    def unsubscribe(self, handle: Any, /) -> bool: ...
 
 
 class TraceStats(msgspec.Struct):

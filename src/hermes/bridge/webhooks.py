@@ -13,15 +13,16 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
 from hermes.bridge.pace import Backoff, Pace
+from hermes.bridge.ports import Bus
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.bridge.target import is_private
 from hermes.events.origin import is_foreign
@@ -40,14 +41,6 @@ _SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.item
 _encode = msgspec.json.Encoder().encode
 
 State = Literal["idle", "sending", "failing", "gone", "no secret"]
-
-
-class Bus(Protocol):
-    """What webhooks need of the bus."""
-
-    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
-
-    def unsubscribe(self, handle: Any, /) -> bool: ...
 
 
 class WebhookStats(msgspec.Struct, frozen=True):

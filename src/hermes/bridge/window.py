@@ -13,10 +13,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
+from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
 
 log = logging.getLogger("hermes.bridge")
@@ -38,14 +39,6 @@ class Look(msgspec.Struct, frozen=True):
     pattern: str = "**"
     relayed: bool = False
     """Also events that came from other processes."""
-
-
-class Bus(Protocol):
-    """What a window needs of the bus."""
-
-    def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
-
-    def unsubscribe(self, handle: Any, /) -> bool: ...
 
 
 class Window:

@@ -1,0 +1,34 @@
+"""A bell: wakes a thread that waits for a connection."""
+
+import contextlib
+import os
+import select
+
+
+class Bell:
+    """Any thread may ring it; one thread waits."""
+
+    def __init__(self) -> None:
+        self._heard, self._rung = os.pipe()
+        for handle in (self._heard, self._rung):
+            os.set_blocking(handle, False)
+
+    def ring(self) -> None:
+        """Ends a wait, or the next one."""
+        with contextlib.suppress(OSError):  # full: it is awake
+            os.write(self._rung, b"!")
+
+    def wait(self, handle: int, also_write: bool, seconds: float) -> bool:
+        """Waits for a connection, or to be woken; True when the connection has something."""
+        poll = select.poll()
+        poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
+        poll.register(self._heard, select.POLLIN)
+        ready = {one for one, _ in poll.poll(max(0.0, seconds) * 1000)}
+        if self._heard in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._heard, 4096)
+        return handle in ready
+
+    def close(self) -> None:
+        os.close(self._heard)
+        os.close(self._rung)
