@@ -130,6 +130,27 @@ async def test_a_connection_without_a_request_does_not_last(house: House) -> Non
         assert b"still.there" in await anext(pieces)  # an answer may take as long as it likes
 
 
+async def test_a_connection_stays_open_between_requests_and_as_a_websocket(house: House) -> None:
+    """Longer than clients keep one, so that it is not closed just as they use it; the time of a head or a body, six
+    seconds here, is over when they have come."""
+    house.served.board.hub.haste = 2.0
+    host, _, port = house.host.partition(":")
+    head = f"Host: {house.host}\r\nAuthorization: {house.bearer('observe')['Authorization']}\r\n\r\n"
+    async with asyncio.timeout(PATIENCE), house.socket("/api/feed", scope="observe") as socket:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for pause in (6.5, 0.0):
+            writer.write(b"GET /api/auth HT")
+            await asyncio.sleep(0.05)
+            writer.write(f"TP/1.1\r\n{head}".encode())
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert b" 200 " in answer.partition(b"\r\n")[0], answer
+            await reader.readexactly(int(answer.lower().partition(b"content-length:")[2].split()[0]))
+            await asyncio.sleep(pause)
+            assert not reader.at_eof()
+        await (await socket.ping())
+        writer.close()
+
+
 async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
     for name in ("%00", "a%00.js", "a" * 5000, "%252e%252e/server.py", "..%5cserver.py"):
         for path in (f"/static/{name}", f"/plugins/orb/{name}"):

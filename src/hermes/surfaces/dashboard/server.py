@@ -45,6 +45,7 @@ from hermes.surfaces.web.listening import listen
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PATIENCE = 5  # seconds for connections to end
+_IDLE = 75  # seconds without a request: whoever closes first may cross one that is on its way, so let it be the client
 
 
 class Served(NamedTuple):
@@ -249,6 +250,7 @@ def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         lifespan="on",
+        timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_PATIENCE,
         ssl_certfile=cert or None,
         ssl_keyfile=key or None,

@@ -33,6 +33,9 @@ class HastyRequests(H11Protocol):
 
     def _hurry(self) -> None:
         """A head has one term, however it trickles in; a body has a new one with each piece."""
+        if self.transport.get_protocol() is not self:  # it is a WebSocket by now: no body of a request will end
+            self._unhurry()
+            return
         state = self.conn.their_state
         if state is h11.IDLE and self._look is not None and self._for_head:
             return
