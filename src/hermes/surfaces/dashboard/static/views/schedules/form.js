@@ -4,7 +4,7 @@ import { useKeys } from "../../app/keys.js";
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, useRef, useState } from "../../app/ui.js";
+import { html, useEffect, useRef, useState } from "../../app/ui.js";
 import { Loaded, useLoaded } from "../loading.js";
 import { CATCH_UP } from "./words.js";
 import { Meaning, useMeaning } from "./preview.js";
@@ -43,15 +43,18 @@ function Fields({ job, zone, folder, back }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const form = useRef();
+  const first = useRef();
+  useEffect(() => first.current.focus(), []);
   const meaning = useMeaning(now.schedule, now.zone);
   const set = (name) => (event) => setNow((before) => ({ ...before, [name]: event.target.value }));
   const save = async (event) => {
-    event?.preventDefault();
+    event.preventDefault();
     if (busy) return;
+    const wanted = changes(job ? was : NEW, now, zone);
+    if (!Object.keys(wanted).length) return navigate(back);
     setBusy(true);
     try {
-      const made = await (job ? api.patch(`/api/schedules/${job.id}`, changes(was, now, zone))
-        : api.post("/api/schedules", changes(NEW, now, zone)));
+      const made = await (job ? api.patch(`/api/schedules/${job.id}`, wanted) : api.post("/api/schedules", wanted));
       toast(job ? `${made.name} is changed.` : `${made.name} is made.`, "good");
       navigate(pathTo("schedules", made.id), { replace: true });
     } catch (wrong) {
@@ -67,8 +70,8 @@ function Fields({ job, zone, folder, back }) {
     <div class="card stack">
       <div class="job-columns">
         <div class="stack">
-          ${field("schedule", "When", { required: true, autofocus: true, placeholder: "every weekday at 9",
-            "aria-invalid": meaning?.problem ? "true" : undefined, "aria-describedby": "meaning", ref: focusNew(job) })}
+          ${field("schedule", "When", { required: true, placeholder: "every weekday at 9", ref: first,
+            "aria-invalid": meaning?.problem ? "true" : undefined, "aria-describedby": "meaning" })}
           ${field("zone", "Time zone", { placeholder: zone, list: "zones" })}<${Zones} />
         </div>
         <div id="meaning"><${Meaning} meaning=${meaning} /></div>
@@ -133,16 +136,6 @@ function kindOf(deliver) {
 function placeIn(deliver) {
   const kind = kindOf(deliver);
   return kind === "none" ? "" : kind === "chat" ? deliver : deliver.slice(kind.length + 1);
-}
-
-/** A new job begins with its time. */
-function focusNew(job) {
-  return (input) => {
-    if (input && !job && !input.dataset.met) {
-      input.dataset.met = "true";
-      input.focus();
-    }
-  };
 }
 
 /** The fields of a job as they are typed. */

@@ -69,7 +69,8 @@ function Row({ job, again }) {
         <${State} job=${job} /></div>
       <p class="job-when">${job.schedule} <span class="muted small">${job.zone}</span></p>
       <dl class="job-facts">
-        ${job.next && html`<div><dt>${job.next * 1000 < Date.now() ? "Was due" : "Next"}</dt><dd><${Time} at=${job.next} />
+        ${job.next && html`<div><dt>${job.next * 1000 < Date.now() ? "Was due" : "Next"}</dt><dd>
+          <${Time} at=${job.next} />
           <span class="muted"> ${onTheWall(job.next, job.zone)}</span></dd></div>`}
         <div><dt>Last</dt><dd><${Last} run=${job.last} /></dd></div>
         <div><dt>Result</dt><dd>${placeOf(job.deliver)}</dd></div>
