@@ -13,7 +13,7 @@ import playwright
 import pytest
 
 from hermes.testing.chromium import VERSION, installed_chromium
-from hermes.testing.fetched import NotFetched, fetched
+from hermes.testing.fetched import NotFetched, fetched, locked
 
 ROOT = Path(__file__).parents[2]
 NODE = Path(playwright.__file__).parent / "driver" / "node"
@@ -112,10 +112,12 @@ def test_lists_of_packages_are_fetched_when_there_are_none(bare: Bare) -> None:
 
 def test_processes_that_want_one_at_once_install_it_once(bare: Bare) -> None:
     bare.put_apt()
-    source = "import os; from hermes.testing.chromium import installed_chromium as i; print(i(os.environ, root=True))"
-    command = [sys.executable, "-c", source]
+    source = "import os; from hermes.testing.chromium import installed_chromium as get\nprint('ready', flush=True)\n"
+    command = [sys.executable, "-c", f"{source}print(get(os.environ, root=True))"]
     pipe = subprocess.PIPE
-    running = [subprocess.Popen(command, env=bare.environ, stdout=pipe, stderr=pipe, text=True) for _ in range(3)]
+    with locked(bare.cache / "chromium"):  # so that all of them find none
+        running = [subprocess.Popen(command, env=bare.environ, stdout=pipe, stderr=pipe, text=True) for _ in range(3)]
+        assert {process.stdout.readline() for process in running if process.stdout} == {"ready\n"}
     assert {process.communicate(timeout=60)[0].strip() for process in running} == {str(bare.bin / "chromium")}
     assert len(bare.called) == 1
 
