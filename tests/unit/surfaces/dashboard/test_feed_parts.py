@@ -1,6 +1,7 @@
 """What waits for a consumer, how it is sent, and what is being said right now."""
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -78,6 +79,21 @@ def test_deltas_add_up_until_the_message_is_there() -> None:
     assert _show(_delta("a"), _delta("b"), _delta("c", "reasoning")) == ("ab", "c", {})
     for end in ("agent.message.assistant", "agent.model.retried", "agent.reply.rejected", "agent.turn.ended"):
         assert _show(_delta("a"), {"type": end}, _delta("b")) == ("b", "", {})
+
+
+def test_of_a_text_without_end_the_beginning_is_kept() -> None:
+    piece = "x" * 1000
+    shown = _show(_delta("first"), *[_delta(piece)] * 3000)
+    assert len(shown[0]) == 1024 * 1024
+    assert shown[0].startswith("firstx")
+    partial = Partial()
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            partial.note(_delta("x" * (10_000 + number)))
+        assert tracemalloc.get_traced_memory()[0] < 2 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_output_of_tools_that_run() -> None:

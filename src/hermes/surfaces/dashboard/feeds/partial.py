@@ -7,6 +7,28 @@ _TAIL = 64 * 1024  # characters of a tool's output that are kept
 _MOST = 1024 * 1024  # characters of a reply
 
 
+class _Said:
+    """The beginning of a text that comes in pieces; what goes beyond is not kept."""
+
+    __slots__ = ("_pieces", "_room")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._pieces: list[str] = []
+        self._room = _MOST
+
+    def add(self, piece: str) -> None:
+        if piece and self._room > 0:
+            self._room -= len(piece)
+            self._pieces.append(piece)
+
+    def show(self) -> str:
+        self._pieces = ["".join(self._pieces)[:_MOST]]
+        return self._pieces[0]
+
+
 class Partial:
     """Follows one session's transient events. A durable one that says the same makes them void."""
 
@@ -14,18 +36,18 @@ class Partial:
         self.epoch = 0
         self.head = 0
         self.turn = ""
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._text = _Said()
+        self._reasoning = _Said()
         self._tools: dict[str, str] = {}
 
     def note(self, event: Mapping[str, Any]) -> None:
         """Takes in an event of the session."""
         match event.get("type"):
             case "agent.message.delta":
-                self._text.append(str(event.get("text", "")))
+                self._text.add(str(event.get("text", "")))
                 self.turn = str(event.get("turn_id", ""))
             case "agent.reasoning.delta":
-                self._reasoning.append(str(event.get("text", "")))
+                self._reasoning.add(str(event.get("text", "")))
                 self.turn = str(event.get("turn_id", ""))
             case "agent.tool.progress":
                 call = str(event.get("call_id", ""))
@@ -44,13 +66,11 @@ class Partial:
 
     def show(self, session: str) -> dict[str, Any]:
         """The `feed.partial` event."""
-        text, reasoning = "".join(self._text)[:_MOST], "".join(self._reasoning)[:_MOST]
-        self._text, self._reasoning = [text] if text else [], [reasoning] if reasoning else []
         return {
             "type": "feed.partial",
             "session_id": session,
             "turn_id": self.turn,
-            "text": text,
-            "reasoning": reasoning,
+            "text": self._text.show(),
+            "reasoning": self._reasoning.show(),
             "tools": dict(self._tools),
         }
