@@ -13,7 +13,9 @@ from hermes.errors import StoreError
 
 log = logging.getLogger("hermes.app")
 
-_LISTEN = 0.15  # seconds between looks
+LISTEN = 0.15
+"""Seconds between looks."""
+
 _FRESH = 1.0  # seconds for which a file counts as just changed: its clock has large steps
 _PAGE = 1000  # rows
 
@@ -23,7 +25,7 @@ class LogFollower:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._stamp: tuple[int, ...] = ()
+        self._file = LogFile(app.home.state)
 
     async def run(self) -> None:
         """From the newest row on, until it is cancelled."""
@@ -32,7 +34,7 @@ class LogFollower:
         last = await asyncio.to_thread(log_of_all.newest)
         while True:
             try:
-                while self._changed():
+                while self._file.changed():
                     before = last
                     last, rows = log_of_all.since(before, limit=_PAGE)
                     for row in rows:
@@ -40,12 +42,21 @@ class LogFollower:
                     if last < before + _PAGE:
                         break
                     await asyncio.sleep(0)
-            except StoreError as error:
+            except (StoreError, OSError) as error:
                 log.warning("what other processes write can't be read: %s", error)
-            await asyncio.sleep(_LISTEN)
+            await asyncio.sleep(LISTEN)
 
-    def _changed(self) -> bool:
-        stamp, newest = _stamp(self._app.home.state)
+
+class LogFile:
+    """The database's files, as they were at the last look."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._stamp: tuple[int, ...] = ()
+
+    def changed(self) -> bool:
+        """Whether somebody may have written since the last look."""
+        stamp, newest = _stamp(self._state)
         changed = stamp != self._stamp or time.time() - newest < _FRESH
         self._stamp = stamp
         return changed
@@ -58,7 +69,7 @@ def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
     for path in (state, state.with_name(state.name + "-wal")):
         try:
             info = path.stat()
-        except OSError:
+        except FileNotFoundError:  # there is no write-ahead log while nobody writes
             continue
         stamp += [info.st_mtime_ns, info.st_size]
         newest = max(newest, info.st_mtime)

@@ -4,9 +4,9 @@ only a look at the file's times is needed to see that nothing happened."""
 import asyncio
 import logging
 import time
-from pathlib import Path
 
 from hermes.app import App
+from hermes.app.following import LISTEN, LogFile
 from hermes.errors import StoreError
 from hermes.store.row import Row
 from hermes.store.sessions import SessionInfo
@@ -14,8 +14,6 @@ from hermes.surfaces.dashboard.feeds.hub import Hub
 
 log = logging.getLogger("hermes.dashboard")
 
-_LISTEN = 0.15  # seconds between looks
-_FRESH = 1.0  # seconds for which a file counts as just changed: its clock has large steps
 _RECENT = 64  # sessions that are looked at
 _REMEMBERED = 4096  # sessions whose end is remembered
 _MOST = 500  # rows of one session taken at once
@@ -28,7 +26,7 @@ class Follower:
         self._app = app
         self._hub = hub
         self._heads: dict[str, tuple[int, int]] = {}
-        self._stamp: tuple[int, ...] = ()
+        self._file = LogFile(app.home.state)
         self._since = float("-inf")
 
     async def run(self) -> None:
@@ -38,17 +36,11 @@ class Follower:
                 self._heads.clear()
                 await self._hub.watched.wait()
             try:
-                if self._changed():
+                if self._file.changed():
                     await self._look()
             except (StoreError, OSError) as error:
                 log.warning("what other processes write can't be read: %s", error)
-            await asyncio.sleep(_LISTEN)
-
-    def _changed(self) -> bool:
-        stamp, newest = _stamp(self._app.home.state)
-        changed = stamp != self._stamp or time.time() - newest < _FRESH
-        self._stamp = stamp
-        return changed
+            await asyncio.sleep(LISTEN)
 
     async def _look(self) -> None:
         since, self._since = self._since, time.time()
@@ -60,7 +52,7 @@ class Follower:
             if first:
                 self._hub.look(info.id)
             elif known < (info.epoch, info.head):
-                await self._tell(info, known, since - _LISTEN)
+                await self._tell(info, known, since - LISTEN)
         seen = {info.id for info in recent}
         for session in self._hub.sessions:
             if session not in seen:  # one that works for another, an old one, or one that is gone
@@ -73,7 +65,7 @@ class Follower:
         limit = _RECENT
         while True:
             infos = self._app.store.sessions.recent(limit=limit)
-            if len(infos) < limit or infos[-1].updated < since - _LISTEN or limit >= _REMEMBERED:
+            if len(infos) < limit or infos[-1].updated < since - LISTEN or limit >= _REMEMBERED:
                 return infos
             limit *= 4
 
@@ -86,17 +78,3 @@ class Follower:
             if (is_known or row.ts >= since) and (row.epoch, row.seq) > self._hub.head(info.id):
                 self._app.publish(row, foreign=True)
         self._hub.look(info.id)
-
-
-def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
-    """Times and sizes of the database's files, and the newest of the times."""
-    stamp: list[int] = []
-    newest = 0.0
-    for path in (state, state.with_name(state.name + "-wal")):
-        try:
-            info = path.stat()
-        except FileNotFoundError:  # there is no write-ahead log while nobody writes
-            continue
-        stamp += [info.st_mtime_ns, info.st_size]
-        newest = max(newest, info.st_mtime)
-    return tuple(stamp), newest
