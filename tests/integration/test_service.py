@@ -6,12 +6,12 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from hermes.app import App, build
-from hermes.app.approvals import Desk
+from hermes.app.approvals import Desk, is_first_answer
 from hermes.app.journal import SessionJournal
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -218,6 +218,42 @@ async def test_the_first_answer_counts_and_a_second_is_told_so(tmp_path: Path) -
             call = (await asked)["call_id"]
             assert await desk.service.answer(session, call, "deny", by="test")
             assert not await desk.service.answer(session, call, "once", by="late")
+            await desk.service.idle(session)
+        assert not desk.tool.running.is_set()
+
+
+@pytest.mark.parametrize("theirs", ["deny", "once"])
+async def test_between_two_processes_the_answer_that_was_written_first_counts(
+    tmp_path: Path, theirs: Literal["deny", "once"]
+) -> None:
+    """Theirs lies in the log, and nobody here has looked yet, when ours is given."""
+    ours: Literal["deny", "once"] = "once" if theirs == "deny" else "deny"
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            call = (await asked)["call_id"]
+            elsewhere.record(session, ApprovalAnswered(call_id=call, answer=theirs, by="elsewhere"))  # without a pause
+            assert not await desk.service.answer(session, call, ours, by="test")
+            if theirs == "once":
+                await desk.tool.running.wait()
+                await desk.service.interrupt(session, by="test")
+            await desk.service.idle(session)
+        assert desk.tool.running.is_set() is (theirs == "once")
+
+
+async def test_an_answer_that_comes_second_from_another_process_is_told_so(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            call = (await asked)["call_id"]
+            (first,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="deny", by="first"))
+            (second,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="once", by="second"))
+            told = [is_first_answer(elsewhere.store, session, call, row.seq) for row in (first, second)]
+            assert told == [True, False]
             await desk.service.idle(session)
         assert not desk.tool.running.is_set()
 

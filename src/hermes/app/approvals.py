@@ -13,6 +13,7 @@ import msgspec
 from hermes.app.journal import SessionJournal
 from hermes.core.ports import Clock, SystemClock
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.store import Store
 
 Request: TypeAlias = ApprovalRequested | QuestionAsked
 Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
@@ -65,15 +66,29 @@ class Desk:
         """The question is settled."""
         self._open.pop((session, request.call_id), None)
 
-    def claim(self, session: str, call_id: str) -> Waiting | None:
-        """Takes the question, for the one who answers first; None when it is not open here (any more)."""
-        return self._open.pop((session, call_id), None)
+    def find(self, session: str, call_id: str) -> Waiting | None:
+        """The place for an answer; None when the question is not open here (any more)."""
+        return self._open.get((session, call_id))
 
     def resolve(self, session: str, answer: Answer) -> None:
-        """Hands over an answer that another process wrote into the log; a second one changes nothing."""
-        future = self.claim(session, answer.call_id)
+        """Hands over an answer that was written into the log; a second one changes nothing."""
+        future = self._open.pop((session, answer.call_id), None)
         if future is not None and not future.done():
             future.set_result(answer)
+
+
+def is_first_answer(store: Store, session: str, call_id: str, seq: int) -> bool:
+    """Whether that row is the answer that counts: the first one since the question was last put."""
+    first = 0
+    for row in store.log.every_event(session):
+        match row.event:
+            case ApprovalRequested(call_id=named) | QuestionAsked(call_id=named) if named == call_id:
+                first = 0
+            case ApprovalAnswered(call_id=named) | QuestionAnswered(call_id=named) if named == call_id:
+                first = first or row.seq
+            case _:
+                pass
+    return first == seq
 
 
 class SessionApprovals:

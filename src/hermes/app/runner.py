@@ -261,14 +261,24 @@ class Runner:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""
         while True:
             await asyncio.sleep(_LISTEN)
-            await journal.settled()  # so that none of our own rows is taken for another's
-            try:
-                rows = journal.foreign()
-            except StoreError as error:
-                log.warning("other processes' rows of session %s can't be read: %s", self.session, error)
-                continue
-            for row in rows:
-                self._hear(row)
+            await self._look(journal)
+
+    async def look(self) -> bool:
+        """Acts at once on what was written since the last look; False when it does not have the session."""
+        if self._journal is None:
+            return False
+        await self._look(self._journal)
+        return True
+
+    async def _look(self, journal: SessionJournal) -> None:
+        await journal.settled()  # so that none of our own rows is taken for another's
+        try:
+            rows = journal.foreign()
+        except StoreError as error:
+            log.warning("other processes' rows of session %s can't be read: %s", self.session, error)
+            return
+        for row in rows:
+            self._hear(row)
 
     def _hear(self, row: Row) -> None:
         self._shop.publish(row)

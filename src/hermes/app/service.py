@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
+from hermes.app.approvals import is_first_answer
 from hermes.app.journal import read_history
 from hermes.app.runner import Runner, Workshop
 from hermes.core.calls import writable
 from hermes.errors import HermesError, LeaseLost
+from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -82,24 +84,20 @@ class SessionService:
         return list(history.asked_calls.values())
 
     async def _settle(self, session: str, answered: ApprovalAnswered | QuestionAnswered) -> bool:
-        place = self._shop.desk.claim(session, answered.call_id)
+        """The log decides: of several answers, also of other processes, the first that is written down counts."""
+        place = self._shop.desk.find(session, answered.call_id)
         if place is None:
             elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
             waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
             if not elsewhere or not waiting:
                 return False
-            await self._record(session, answered)  # the process that waits reads the log
-            return True
-        if place.done():
-            return False
-        try:
-            await self._record(session, answered)
-        except BaseException as error:
-            place.set_exception(error)  # what can't be written down does not count
-            raise
-        if not place.done():
-            place.set_result(answered)
-        return True
+            _, seq = await self._append(session, answered)  # the process that waits reads the log
+            return await asyncio.to_thread(is_first_answer, self._app.store, session, answered.call_id, seq)
+        await self._append(session, answered)
+        runner = self._runners.get(session)
+        if runner is None or not await runner.look():
+            await asyncio.wait({place}, timeout=_PATIENCE)
+        return place.done() and place.result() == answered
 
     async def resume(self, session: str) -> None:
         """Settles what a crash left, and answers what still waits."""
@@ -186,9 +184,7 @@ class SessionService:
         if left:
             await asyncio.wait(left)
 
-    async def _record(
-        self, session: str, event: UserMessage | InterruptRequested | ApprovalAnswered | QuestionAnswered
-    ) -> tuple[int, int]:
+    async def _record(self, session: str, event: UserMessage | InterruptRequested) -> tuple[int, int]:
         """Writes the event, through the runner while it has the session. Returns its cursor."""
         runner = self._runners.get(session)
         journal = runner.journal if runner else None
@@ -196,6 +192,10 @@ class SessionService:
             with contextlib.suppress(LeaseLost):  # the turn ended at this very moment: written without it, then
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
+        return await self._append(session, event)
+
+    async def _append(self, session: str, event: Event) -> tuple[int, int]:
+        """Writes the event as any process may, whoever has the session. Returns its cursor."""
         rows = await asyncio.shield(asyncio.wrap_future(self._app.store.log.submit(session, event)))
         self._app.recorded(session, rows)
         return rows[0].epoch, rows[0].seq
