@@ -252,7 +252,7 @@ async def test_an_answer_that_comes_second_from_another_process_is_told_so(tmp_p
             call = (await asked)["call_id"]
             (first,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="deny", by="first"))
             (second,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="once", by="second"))
-            told = [is_first_answer(elsewhere.store, session, call, row.seq) for row in (first, second)]
+            told = [is_first_answer(elsewhere.store.log, session, call, row.seq) for row in (first, second)]
             assert told == [True, False]
             await desk.service.idle(session)
         assert not desk.tool.running.is_set()

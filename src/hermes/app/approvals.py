@@ -13,7 +13,7 @@ import msgspec
 from hermes.app.journal import SessionJournal
 from hermes.core.ports import Clock, SystemClock
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
-from hermes.store import Store
+from hermes.store.log import SessionLog
 
 Request: TypeAlias = ApprovalRequested | QuestionAsked
 Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
@@ -77,10 +77,10 @@ class Desk:
             future.set_result(answer)
 
 
-def is_first_answer(store: Store, session: str, call_id: str, seq: int) -> bool:
+def is_first_answer(log: SessionLog, session: str, call_id: str, seq: int) -> bool:
     """Whether that row is the answer that counts: the first one since the question was last put."""
     first = 0
-    for row in store.log.every_event(session):
+    for row in log.every_event(session):
         match row.event:
             case ApprovalRequested(call_id=named) | QuestionAsked(call_id=named) if named == call_id:
                 first = 0

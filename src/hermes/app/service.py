@@ -92,7 +92,7 @@ class SessionService:
             if not elsewhere or not waiting:
                 return False
             _, seq = await self._append(session, answered)  # the process that waits reads the log
-            return await asyncio.to_thread(is_first_answer, self._app.store, session, answered.call_id, seq)
+            return await asyncio.to_thread(is_first_answer, self._app.store.log, session, answered.call_id, seq)
         await self._append(session, answered)
         runner = self._runners.get(session)
         if runner is None or not await runner.look():

@@ -93,6 +93,20 @@ async def test_the_first_answer_counts_between_telegram_and_another_process(tmp_
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
+async def test_of_two_answers_the_chat_shows_the_one_that_counts(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
+        async with opened(tmp_path, model, telegram) as house:
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+                (asked,) = await Agent(app, Secrets({}, {})).service.pending(house.session)
+                answered = ApprovalAnswered(call_id=asked.call_id, answer="deny", by="first")
+                app.record(house.session, answered, msgspec.structs.replace(answered, answer="once", by="second"))
+            await telegram.sees("denied then")  # said after both were dealt with
+            assert "Denied · first" in question.text
+        assert not (tmp_path / "elsewhere.txt").exists()
+
+
 async def test_a_request_that_nobody_answers_expires_loudly(tmp_path: Path) -> None:
     async with (
         TelegramServer() as telegram,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hermes.app.approvals import is_first_answer
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -251,9 +252,10 @@ class Delivery:
         self._activity.spoke()
 
     async def _settle(self, row: Row, answered: ApprovalAnswered | QuestionAnswered) -> None:
-        """Everybody who was asked sees the answer."""
+        """Everybody who was asked sees the answer that counts."""
         found = self._office.asked(row, answered.call_id)
-        if not found:
+        log = self._office.log
+        if not found or not await asyncio.to_thread(is_first_answer, log, row.session, answered.call_id, row.seq):
             return
         asked = found[-1][1]
         if answered.by == "nobody":

@@ -170,7 +170,7 @@ const HANDLERS = {
   "agent.approval.requested": (state, event) => ask(state, event, { approval: { ...event, answer: "" } }),
   "agent.approval.answered": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0 || !state.items[at].approval) return;
+    if (at < 0 || !state.items[at].approval || state.items[at].approval.answer) return; // the first one counts
     const allowed = event.answer !== "deny";
     replace(state, at, { status: allowed ? "running" : "planned",
       approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
@@ -178,7 +178,7 @@ const HANDLERS = {
   "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0 || !state.items[at].question) return;
+    if (at < 0 || !state.items[at].question || state.items[at].question.answered) return;
     replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text,
       by: event.by } });
   },
