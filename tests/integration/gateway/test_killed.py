@@ -1,6 +1,7 @@
-"""`hermes gateway run` killed at many moments: no message is lost, and no reply is there twice."""
+"""`hermes gateway run` killed at many moments: no message is lost, and no reply that is known to have arrived comes twice."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from hermes.testing.served import Served
 from hermes.testing.telegram_server import TelegramServer
 
 _MOMENTS = 20
+_RESTARTED = "restarted in the middle"
 _STEP = 0.012  # seconds between two moments, counted from when the message can be seen
 
 
@@ -23,9 +25,28 @@ def _respond(request: Recorded) -> Served:
     return Served(text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}", chunk=4, delay=0.02)
 
 
+def _unnoted(home: Home) -> Counter[str]:
+    """What was to be sent, and is not noted as arrived: if it has arrived all the same, it will do so twice."""
+    with build(Settings(), home) as app:
+        binding = app.store.chats.find(f"telegram/{OWNER}")
+        if binding is None:
+            return Counter()
+        found: Counter[str] = Counter()
+        for row in app.store.log.every_event(binding.session):
+            pieces = app.store.chats.pieces(binding.key, binding.session, row.seq)
+            if any(piece.state == "sent" for piece in pieces):
+                continue
+            if isinstance(row.event, AssistantMessage):
+                found[row.event.text] += 1
+            elif isinstance(row.event, TurnEnded) and row.event.reason == "crashed":
+                found[_RESTARTED] += 1
+        return found
+
+
 async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer(respond=_respond) as model:
         service = Service(tmp_path, telegram, model, while_busy="queue")
+        unnoted: Counter[str] = Counter()
         for moment in range(_MOMENTS):
             async with service.running() as process:
                 await until(lambda: f":{process.pid}:" in service.status().get("owner", ""))
@@ -34,6 +55,7 @@ async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_pa
                 await asyncio.sleep(moment * _STEP)
                 process.kill()
                 await process.wait()
+            unnoted.update(_unnoted(Home(service.hermes.home)))
         async with service.running():
             telegram.say("the last one.")
             await telegram.sees("answer to the last one.")
@@ -48,6 +70,6 @@ async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_pa
     seen = telegram.texts()
     for row in rows:
         if isinstance(row.event, AssistantMessage):
-            assert seen.count(row.event.text) == 1, seen
+            assert 1 <= seen.count(row.event.text) <= 1 + unnoted[row.event.text], seen
     crashed = sum(isinstance(row.event, TurnEnded) and row.event.reason == "crashed" for row in rows)
-    assert sum("restarted in the middle" in text for text in seen) == crashed, seen
+    assert crashed <= sum(_RESTARTED in text for text in seen) <= crashed + unnoted[_RESTARTED], seen
