@@ -1,4 +1,4 @@
-"""`hermes gateway run` killed at many moments: no message is lost, and no reply that is known to have arrived comes twice."""
+"""`hermes gateway run` killed at many moments: no message is lost, and no reply comes twice that is noted as arrived."""
 
 import asyncio
 from collections import Counter
