@@ -93,6 +93,22 @@ async def test_however_events_are_cut_into_batches_the_transcript_is_the_same(pa
     assert differing == []
 
 
+async def test_of_two_answers_to_a_request_the_first_is_shown(page: Page) -> None:
+    shown = await page.evaluate(
+        """async () => {
+            const { fresh, reduce } = await import("/static/views/chat/transcript.js");
+            const about = { session_id: "s", epoch: 1, ts: 1, turn_id: "t", call_id: "c", name: "x", arguments: "{}" };
+            const types = ["tool.started", "approval.requested", "approval.answered", "approval.answered"];
+            const events = types.map((type, at) => ({ ...about, type: `agent.${type}`, seq: at + 1 }));
+            Object.assign(events[2], { answer: "deny", by: "first" });
+            Object.assign(events[3], { answer: "once", by: "second" });
+            const { items } = reduce(fresh("s"), events);
+            return items.find((item) => item.approval).approval.by;
+        }"""
+    )
+    assert shown == "first"
+
+
 async def test_what_is_written_touches_nothing_above_it(page: Page, dashboard: Board) -> None:
     """Each piece changes the reply that is being written; older items are left alone, however many there are."""
     dashboard.says("The first answer.", Served(text="piece " * 60, chunk=6, delay=0.01))

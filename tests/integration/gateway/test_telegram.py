@@ -1,6 +1,7 @@
 """Telegram in and out, against a server that speaks the Bot API."""
 
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import msgspec
@@ -118,6 +119,22 @@ async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
             said = house.app.store.log.messages(house.session)[0]
             assert "[A file did not arrive: ../../big.bin." in said.text
         assert not list((tmp_path / "work").rglob("*big*"))
+
+
+async def test_what_is_neither_words_nor_a_file_is_answered_too(tmp_path: Path) -> None:
+    def respond(request: Recorded) -> Served:
+        return Served(text=f"read: {msgspec.json.decode(request.body)['messages'][-1]['content']}")
+
+    sent: dict[str, dict[str, Any]] = {
+        "🙂": {"sticker": {"file_id": "s", "emoji": "🙂"}},
+        "[place: 52.5, 13.4]": {"location": {"latitude": 52.5, "longitude": 13.4}},
+        "[contact: Ada, +1]": {"contact": {"first_name": "Ada", "phone_number": "+1"}},
+        "[poll: Lunch?]": {"poll": {"question": "Lunch?"}},
+    }
+    async with TelegramServer() as telegram, ModelServer(respond=respond) as model, opened(tmp_path, model, telegram):
+        for words, content in sent.items():
+            telegram.say("", **content)
+            await telegram.sees(f"read: {words}")
 
 
 async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_session(tmp_path: Path) -> None:

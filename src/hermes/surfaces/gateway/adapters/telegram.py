@@ -180,7 +180,7 @@ class Telegram(Adapter):
 
     def _words(self, message: dict[str, Any]) -> tuple[str, bool]:
         """The text without our name, and whether it is meant for us."""
-        text = str(message.get("text") or message.get("caption") or "")
+        text = str(message.get("text") or message.get("caption") or _told(message))
         if message["chat"].get("type") == "private":
             return text, True
         mine = f"@{self._me.get('username', '')}"
@@ -235,7 +235,11 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
         largest = max(photos, key=lambda one: one.get("width", 0) * one.get("height", 0))
         found.append(Attachment("image", largest["file_id"], "", "image/jpeg", int(largest.get("file_size") or 0)))
     kinds: tuple[FileKind, ...] = ("voice", "audio", "video")
-    named: list[tuple[str, FileKind]] = [*((kind, kind) for kind in kinds), ("document", "file")]
+    named: list[tuple[str, FileKind]] = [
+        *((kind, kind) for kind in kinds),
+        ("video_note", "video"),
+        ("document", "file"),
+    ]
     for field, kind in named:
         if one := message.get(field):
             media = str(one.get("mime_type", ""))
@@ -243,6 +247,21 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
             seen: FileKind = "image" if kind == "file" and media.startswith("image/") else kind
             found.append(Attachment(seen, one["file_id"], str(one.get("file_name", "")), media, size))
     return tuple(found)
+
+
+def _told(message: dict[str, Any]) -> str:
+    """What is neither words nor a file, in words: whoever sends it expects an answer."""
+    match message:
+        case {"sticker": {"emoji": str(emoji)}} | {"dice": {"emoji": str(emoji)}}:
+            return emoji
+        case {"location": {"latitude": float() | int() as north, "longitude": float() | int() as east}}:
+            return f"[place: {north}, {east}]"
+        case {"contact": {"first_name": str(name), "phone_number": str(number)}}:
+            return f"[contact: {name}, {number}]"
+        case {"poll": {"question": str(question)}}:
+            return f"[poll: {question}]"
+        case _:
+            return ""
 
 
 def _place(chat: Chat) -> dict[str, Any]:
