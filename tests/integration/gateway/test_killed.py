@@ -1,4 +1,4 @@
-"""`hermes gateway run` killed at many moments: no message is lost, and no reply comes twice that is noted as arrived."""
+"""`hermes gateway run` killed at many moments: no message is lost, and no reply noted as arrived comes twice."""
 
 import asyncio
 from collections import Counter
