@@ -131,6 +131,46 @@ def test_an_archive_that_leads_out_is_refused(home: Home, tmp_path: Path) -> Non
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("way", "/etc"), ("way", "../x"), ("deep/way", "../../x"), ("way", "here/../x"), ("way", "../home/state.db")],
+)
+def test_an_archive_with_a_link_that_leads_out_is_refused(home: Home, tmp_path: Path, name: str, target: str) -> None:
+    source = tmp_path / "bad.tar.gz"
+    link = tarfile.TarInfo(name)
+    link.type, link.linkname = tarfile.SYMTYPE, target
+    with tarfile.open(source, "w:gz") as archive:
+        archive.add(home.config, "state.db")
+        archive.addfile(link)
+    with pytest.raises(HermesError, match="link to the outside"):
+        restore(home, source, stamp="now")
+    assert said(home) == ["remember the fjord"]
+
+
+def test_an_archive_whose_files_go_through_a_link_is_refused(home: Home, tmp_path: Path) -> None:
+    source = tmp_path / "bad.tar.gz"
+    link = tarfile.TarInfo("way")
+    link.type, link.linkname = tarfile.SYMTYPE, "skills"
+    with tarfile.open(source, "w:gz") as archive:
+        archive.add(home.config, "state.db")
+        archive.addfile(link)
+        archive.add(home.config, "way/file")
+    with pytest.raises(HermesError, match="outside the home"):
+        restore(home, source, stamp="now")
+
+
+@pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.LNKTYPE])
+def test_an_archive_with_something_else_than_files_is_refused(home: Home, tmp_path: Path, kind: bytes) -> None:
+    source = tmp_path / "bad.tar.gz"
+    odd = tarfile.TarInfo("odd")
+    odd.type, odd.linkname = kind, "state.db"
+    with tarfile.open(source, "w:gz") as archive:
+        archive.add(home.config, "state.db")
+        archive.addfile(odd)
+    with pytest.raises(HermesError, match="neither a file nor a link"):
+        restore(home, source, stamp="now")
+
+
 def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
     (tmp_path / "all.tar.gz").write_text("mine")
     with pytest.raises(HermesError, match="exists already"):

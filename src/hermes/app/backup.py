@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 import shutil
 import stat
@@ -128,11 +129,33 @@ def _unpack(source: Path, folder: Path) -> int:
         members = archive.getmembers()
         if _DATABASE not in {member.name for member in members}:
             raise tarfile.TarError("it is not a backup of Hermes")
-        archive.extractall(folder, members, filter="data")
+        _check(members)
+        archive.extraction_filter = lambda member, _: member  # before Python 3.11.4 there are none to choose from
+        archive.extractall(folder, members)  # noqa: S202 - they were checked
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(stat.S_IRWXU if path.is_dir() else stat.S_IMODE(path.stat().st_mode) & stat.S_IRWXU)
     return len(members)
+
+
+def _check(members: list[tarfile.TarInfo]) -> None:
+    """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
+    links = {Path(member.name) for member in members if member.issym()}
+    for member in members:
+        path = Path(member.name)
+        if path.is_absolute() or ".." in path.parts or not links.isdisjoint(path.parents):
+            raise tarfile.TarError(f"{member.name!r} in it is outside the home")
+        if member.issym() and not _stays_inside(path, Path(member.linkname)):
+            raise tarfile.TarError(f"{member.name!r} in it is a link to the outside")
+        if not (member.isreg() or member.isdir() or member.issym()):
+            raise tarfile.TarError(f"{member.name!r} in it is neither a file nor a link")
+        member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+
+
+def _stays_inside(link: Path, target: Path) -> bool:
+    """Whether the target goes up no further than the home, and only at its beginning: a link may stand later on."""
+    ups = len(list(itertools.takewhile(lambda part: part == "..", target.parts)))
+    return not target.is_absolute() and ups < len(link.parts) and ".." not in target.parts[ups:]
 
 
 def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
