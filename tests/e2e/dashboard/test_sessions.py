@@ -68,6 +68,17 @@ async def test_a_session_at_work_is_seen_and_found(page: Page, dashboard: Board)
         past.app.store.leases.release(lease)
 
 
+async def test_what_a_step_holds_keeps_its_height_beside_the_row_as_json(visit: Page, ids: dict[str, str]) -> None:
+    await go(visit, f"/sessions/{ids['main']}?at=10")
+    details = visit.get_by_role("region", name="Details")
+    code = details.locator(".code")
+    await details.get_by_text("The row as JSON").click()
+    await expect(code.last).to_contain_text("agent.approval.requested")
+    squeezed = "list => list.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+    assert await code.count() == 2
+    assert await code.evaluate_all(squeezed) == 0
+
+
 async def test_a_timeline_is_scrubbed_stepped_and_played(visit: Page, ids: dict[str, str]) -> None:
     await go(visit, f"/sessions/{ids['main']}")
     slider = visit.get_by_role("slider", name="Place in the session")
