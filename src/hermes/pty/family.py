@@ -115,7 +115,7 @@ class Child:
         """Who belongs to the session, also in groups of their own, as the jobs of a shell are."""
         if not _PROC.is_dir():
             return []
-        return [pid for pid in (_number(path.name) for path in _PROC.iterdir()) if pid and _session_of(pid) == self.pid]
+        return [pid for pid in (_number(path.name) for path in _PROC.iterdir()) if pid and _belongs(pid, self.pid)]
 
     def _signal(self, number: signal.Signals) -> None:
         done = set(self._members())
@@ -161,14 +161,16 @@ def _number(name: str) -> int:
     return int(name) if name.isdecimal() else 0
 
 
-def _session_of(pid: int) -> int:
-    """The session of a process that still runs; 0 for one that is gone, or is only waiting to be reaped."""
+def _belongs(pid: int, session: int) -> bool:
+    """Whether a process is of that session and still runs; one that is only waiting to be reaped does not."""
     try:
+        if os.getsid(pid) != session:  # asked first: of all processes there are, hardly any is ours
+            return False
         stat = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
-        return 0
+        return False
     fields = stat.rpartition(b")")[2].split()
-    return 0 if fields[0] in {b"Z", b"X"} else int(fields[3])
+    return fields[0] not in {b"Z", b"X"} and int(fields[3]) == session
 
 
 def _quietly(send: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
