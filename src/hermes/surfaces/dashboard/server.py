@@ -2,17 +2,14 @@
 
 import asyncio
 import contextlib
-import importlib.resources
-import mimetypes
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
@@ -21,10 +18,11 @@ from hermes.bridge.window import tell_of_dashboard
 from hermes.errors import SettingsError
 from hermes.plugins import Catalogue
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.api import Call, Endpoint, find_file, routes
+from hermes.surfaces.dashboard.api import Endpoint, routes
+from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.gate.access import AccessTable
-from hermes.surfaces.dashboard.gate.gate import Doors, Gate, Refusal
+from hermes.surfaces.dashboard.gate.gate import Doors, Gate
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
@@ -46,6 +44,7 @@ from hermes.surfaces.web.listening import listen
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PATIENCE = 5  # seconds for connections to end
 _IDLE = 75  # seconds without a request: whoever closes first may cross one that is on its way, so let it be the client
+_HANDS = 16  # threads: a few slow jobs must not keep requests waiting, and Python gives six on two cores
 
 
 class Served(NamedTuple):
@@ -124,6 +123,7 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
     listener = listen(
         settings.host, settings.port, who="The dashboard", hint="Choose another port: hermes dashboard --port 0"
     )
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_HANDS, "hermes"))
     try:
         scheme = "https" if settings.tls_cert else "http"
         place = Place(scheme, settings.host, listener.getsockname()[1])
@@ -176,8 +176,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *LearningRoutes(board).endpoints(),
         *ScheduleRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
-        Endpoint("GET", "/", "observe", _page, answer=None, is_page=True),
-        Endpoint("GET", "/static/{file:path}", "observe", _static, answer=None),
+        *Assets().endpoints(),
     ]
     document: dict[str, Any] = {}
 
@@ -188,31 +187,6 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
     endpoints.append(Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None))
     document.update(describe(endpoints))
     return endpoints
-
-
-def _page(call: Call) -> Response:
-    """The page."""
-    return _file("index.html", call, "The API is there all the same; see /api/openapi.json.")
-
-
-def _static(call: Call) -> Response:
-    """What belongs to the page."""
-    return _file(call.path["file"], call)
-
-
-def _file(name: str, call: Call, hint: str = "") -> Response:
-    """A file of the page. Browsers ask whether theirs is still right; a vendored one never changes under its name."""
-    top = Path(str(importlib.resources.files("hermes.surfaces.dashboard") / "static")).resolve()
-    path = find_file(top, name)
-    if path is None:
-        raise Refusal(404, "There is no such file.", hint)
-    facts = path.stat()
-    lasting = "private, max-age=31536000, immutable" if path.is_relative_to(top / "vendor") else "no-cache"
-    headers = {"cache-control": lasting, "etag": f'"{facts.st_mtime_ns:x}-{facts.st_size:x}"'}
-    if call.request.headers.get("if-none-match") == headers["etag"]:
-        return Response(status_code=304, headers=headers)
-    kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
-    return Response(path.read_bytes(), media_type=kind, headers=headers)
 
 
 def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
