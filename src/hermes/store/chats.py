@@ -197,8 +197,7 @@ class Chats:
         query = f"""
         SELECT {_PIECE} FROM gateway_outbox WHERE chat = ? AND session = ? AND seq = ? ORDER BY part, id
         """  # noqa: S608 - our own names
-        rows = self._db.read(lambda connection: connection.execute(query, (key, session, seq)).fetchall())
-        return [Piece(*row) for row in rows]
+        return [Piece(*row) for row in self._db.select(query, (key, session, seq))]
 
     def _one(self, where: str, value: str) -> Binding | None:
         found = self._every(where, (value,))
@@ -206,8 +205,7 @@ class Chats:
 
     def _every(self, where: str, values: tuple[str | int, ...]) -> list[Binding]:
         query = f"SELECT {_BINDING} FROM gateway_chats WHERE {where}"  # noqa: S608 - our own words
-        rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
-        return [_binding(row) for row in rows]
+        return [_binding(row) for row in self._db.select(query, values)]
 
     def _do(self, query: str, values: tuple[str | int | float, ...]) -> "Future[None]":
         def job(connection: apsw.Connection) -> None:

@@ -19,6 +19,7 @@ from hermes.store.projection import project
 from hermes.store.row import COLUMNS, Row, checksum, draft
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
@@ -96,12 +97,10 @@ class SessionLog:
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
-
-        def job(connection: apsw.Connection) -> list[Row]:
-            head_of(connection, session)
-            return [Row(*columns) for columns in connection.execute(_PAGE, (session, after, limit))]
-
-        return self._db.read(job)
+        rows = self._db.select(_PAGE, (session, after, limit))
+        if not rows and not self._db.select(_HEAD, (session,)):
+            raise _missing(session)
+        return [Row(*columns) for columns in rows]
 
     def remember(self) -> None:
         """From now on `since` leaves out rows that were written through this very log."""
@@ -223,7 +222,7 @@ def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
     """Last seq and epoch of a session that must exist."""
     found = _head(connection, session)
     if found is None:
-        raise SessionNotFound(f"there is no session {session}", hint="`hermes sessions list` shows what there is.")
+        raise _missing(session)
     return found
 
 
@@ -257,4 +256,8 @@ def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[t
 
 
 def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
-    return connection.execute("SELECT head, epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    return connection.execute(_HEAD, (session,)).fetchone()
+
+
+def _missing(session: str) -> SessionNotFound:
+    return SessionNotFound(f"there is no session {session}", hint="`hermes sessions list` shows what there is.")

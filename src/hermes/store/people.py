@@ -37,13 +37,13 @@ class People:
     def find(self, platform: str, person: str) -> Known | None:
         """Somebody who is known."""
         query = "SELECT * FROM gateway_people WHERE platform = ? AND id = ?"
-        row = self._db.read(lambda connection: connection.execute(query, (platform, person)).fetchone())
-        return Known(*row) if row else None
+        rows = self._db.select(query, (platform, person))
+        return Known(*rows[0]) if rows else None
 
     def every(self) -> list[Known]:
         """Everybody who is known."""
         query = "SELECT * FROM gateway_people ORDER BY platform, since"
-        return [Known(*row) for row in self._db.read(lambda connection: connection.execute(query).fetchall())]
+        return [Known(*row) for row in self._db.select(query)]
 
     def put(self, known: Known) -> None:
         """Lets somebody in, or changes what they may."""

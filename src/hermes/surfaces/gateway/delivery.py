@@ -41,11 +41,24 @@ _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply 
 _CLOSING = 0.1  # seconds between looks whether a turn that ended has left anything to do
 _SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
 _VOID = frozenset((ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic))
+_SHOWN = frozenset(
+    kind.topic
+    for kind in (
+        *(UserMessage, AssistantMessage, TurnStarted, TurnEnded, ToolStarted),
+        *(ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered),
+    )
+)
 _WAITS = "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; it still waits for an answer."
 _NOTICES = {
     "interrupted": "⏹ Stopped.",
     "crashed": "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; /retry tries again.",
 }
+
+
+def concerns(event: Mapping[str, Any]) -> bool:
+    """Whether a chat shows something because of this event of its session: words from a chat stand there already."""
+    kind = event["type"]
+    return kind == MessageDelta.topic or (kind in _SHOWN and not (kind == UserMessage.topic and event.get("via")))
 
 
 class Delivery:
@@ -94,8 +107,9 @@ class Delivery:
         else:
             self._newest = max(self._newest, event["seq"])
             self._text = "" if kind in _VOID else self._text
-        self._rows = True
-        self._wake.set()
+        if concerns(event):
+            self._rows = True
+            self._wake.set()
 
     async def run(self) -> None:
         """Until everything is delivered and nothing goes on."""

@@ -15,7 +15,7 @@ from hermes.store.chats import Binding, Chats, Piece
 from hermes.store.log import SessionLog
 from hermes.store.row import Row
 from hermes.surfaces.gateway.access import Access, Role
-from hermes.surfaces.gateway.delivery import Delivery
+from hermes.surfaces.gateway.delivery import Delivery, concerns
 from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound, Person
 from hermes.surfaces.gateway.post import Post
 from hermes.surfaces.gateway.split import split
@@ -228,7 +228,9 @@ class Office:
         key = self._key(session)
         if not key and event["type"] in _QUESTIONS and isinstance(root := event.get("root_session_id"), str):
             key = self._key(root)
-        if key and self._begin(key) is not None and key in self._active:
+        if key and concerns(event):
+            self._begin(key)
+        if key in self._active:
             self._active[key].hear(event)
 
     def _key(self, session: str) -> str:
