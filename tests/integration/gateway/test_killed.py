@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.integration.gateway.house import OWNER, until
 from tests.integration.gateway.test_process import Service
 
@@ -43,6 +44,7 @@ def _unnoted(home: Home) -> Counter[str]:
         return found
 
 
+@pytest.mark.timeout(300)
 async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer(respond=_respond) as model:
         service = Service(tmp_path, telegram, model, while_busy="queue")
