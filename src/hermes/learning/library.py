@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -56,10 +57,15 @@ class Library:
         for folder in skill_folders(self._folder):
             skill = read_head(folder, records, None)
             found.setdefault(skill.name, skill)
-        for folder in skill_folders(self._bundled):
-            skill = read_head(folder, records, "bundled")
-            found.setdefault(skill.name, skill)
+        for skill in self._carried:
+            record = records.get(skill.name, Record())
+            found.setdefault(skill.name, msgspec.structs.replace(skill, enabled=record.enabled, pinned=record.pinned))
         return [found[name] for name in sorted(found)]
+
+    @cached_property
+    def _carried(self) -> list[Skill]:
+        """Those that came with the program, read once: every new session has them in its prompt."""
+        return [read_head(folder, {}, "bundled") for folder in skill_folders(self._bundled)]
 
     def find(self, name: str) -> Skill:
         """One skill. Raises LearningError with the nearest name when there is none."""
