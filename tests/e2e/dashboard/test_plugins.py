@@ -1,13 +1,14 @@
 """Plugins on the page: read before they are enabled, alive with pages and widgets, gone without a trace."""
 
+import asyncio
 import re
 import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from playwright.async_api import Page, expect
-from tests.e2e.dashboard.conftest import Board, Complaints
+from playwright.async_api import Page, Route, expect
+from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints
 from tests.e2e.dashboard.past import call, past_of, reply, write_past
 from tests.e2e.dashboard.walking import go
 
@@ -92,6 +93,31 @@ async def test_the_plugin_of_the_guide_from_enabling_to_its_end(
     await expect(rail.get_by_role("link", name="Tally")).to_have_count(0)
     assert (await page.request.get(route)).status == 404
     assert (await page.request.get(f"{dashboard.url}/plugins/tally/tally.js")).status == 404
+
+
+async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(page: Page, dashboard: Board) -> None:
+    _write(dashboard, "listener", {"p.js": _LISTENER}, entry="p.js")
+    await go(page, "/plugins")
+    row = page.locator('[data-plugin-row="listener"]')
+    await expect(row).to_have_attribute("data-state", "off")
+    held, enabled = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()  # as the list is now, before anything is enabled
+        held.set()
+        await enabled.wait()
+        await route.fulfill(response=answer)
+
+    await page.route("**/api/plugins", late)
+    await page.get_by_role("button", name="Look again").click()
+    await asyncio.wait_for(held.wait(), PATIENCE)
+    await _enable(page, "listener")
+    await expect(row).to_have_attribute("data-state", "enabled")
+    async with page.expect_response("**/api/plugins"):
+        enabled.set()
+    await page.evaluate("async () => (await fetch('/api/status')).json()")  # by now the page has handled it
+    assert await row.get_attribute("data-state") == "enabled"
+    await page.unroute_all(behavior="wait")
 
 
 async def test_what_changed_while_it_was_read_is_not_enabled(

@@ -74,3 +74,14 @@ function parsed(text) {
     return null;
   }
 }
+
+/** Requests of one kind that may overtake one another: an answer counts only while no newer request has begun. */
+export class Latest {
+  #number = 0;
+
+  /** Begins a request; the function it returns says whether that request is still the newest. */
+  begin() {
+    const number = ++this.#number;
+    return () => number === this.#number;
+  }
+}

@@ -1,5 +1,5 @@
 // What waits for a person, in any session: asked anew whenever the bus says that something changed.
-import { api } from "./api.js";
+import { Latest, api } from "./api.js";
 import { BusFeed } from "./feed.js";
 import { Store } from "./ui.js";
 
@@ -15,6 +15,7 @@ export const connection = new Store("connecting");
 /** Counts up whenever a session began, ended a turn, was named or deleted: lists look again then. */
 export const changes = new Store({ count: 0, event: null });
 
+const refreshes = new Latest();
 let timer = 0;
 
 function note(event) {
@@ -25,8 +26,10 @@ function note(event) {
 export function refreshWaiting() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
+    const isLatest = refreshes.begin();
     try {
-      waiting.set((await api.get("/api/approvals")).waiting);
+      const answer = await api.get("/api/approvals");
+      if (isLatest()) waiting.set(answer.waiting);
     } catch {
       // The feed says when the dashboard can be reached again.
     }

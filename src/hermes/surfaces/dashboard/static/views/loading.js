@@ -1,29 +1,31 @@
 // Loading what a view shows: the value, what went wrong, and doing it again without losing what is on the screen.
+import { Latest } from "../app/api.js";
 import { html, useCallback, useEffect, useRef, useState } from "../app/ui.js";
 import { Loading, Problem } from "../app/parts/basics.js";
 
 /** What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken. */
 export function useLoaded(load, inputs) {
   const [state, setState] = useState({ value: undefined, error: null, busy: true });
-  const round = useRef(0);
+  const requests = useRef(null);
+  requests.current ??= new Latest();
   const again = useCallback(async () => {
-    const mine = ++round.current;
+    const isLatest = requests.current.begin();
     setState((was) => ({ ...was, busy: true }));
     try {
       const value = await load();
-      if (mine === round.current) setState({ value, error: null, busy: false });
+      if (isLatest()) setState({ value, error: null, busy: false });
     } catch (error) {
-      if (mine === round.current) setState((was) => ({ ...was, error, busy: false }));
+      if (isLatest()) setState((was) => ({ ...was, error, busy: false }));
     }
   }, inputs);
   const put = useCallback((value) => {
-    round.current += 1;
+    requests.current.begin();
     setState({ value, error: null, busy: false });
   }, []);
   useEffect(() => {
     again();
     return () => {
-      round.current += 1;
+      requests.current.begin();
     };
   }, [again]);
   return { ...state, again, put };

@@ -29,9 +29,15 @@ export function Drawer({ current, open, onClose, words, setWords }) {
   }, [changed]);
   useEffect(() => {
     if (words.trim().length < 2) return setHits(null);
-    const timer = setTimeout(() => api.get("/api/search", { q: words, limit: 30 }).then((answer) =>
-      setHits(answer.hits), () => setHits([])), PAUSE);
-    return () => clearTimeout(timer);
+    let wanted = true; // until other words are typed
+    const show = (found) => wanted && setHits(found);
+    const search = () => api.get("/api/search", { q: words, limit: 30 }).then(
+      (answer) => show(answer.hits), () => show([]));
+    const timer = setTimeout(search, PAUSE);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
   }, [words]);
   const wanted = words.trim().toLowerCase();
   const shown = (sessions ?? []).filter((one) => (one.kind !== "child" || one.id === current) &&

@@ -1,42 +1,44 @@
 // Listens to the bus for the inspector. Events are taken at once and drawn once per frame, however many come.
 import { BusFeed } from "../../app/feed.js";
-import { useEffect, useRef, useState } from "../../app/ui.js";
+import { useEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { matcher } from "./pattern.js";
 import { Counters, Ring } from "./ring.js";
 
-/** {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. */
+/**
+ * {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. One feed of all
+ * events stays open whatever the patterns are, and they are sifted here: no event is missed while a pattern changes.
+ */
 export function useInspector(patterns) {
   const held = useRef(null);
   held.current ??= { ring: new Ring(), counters: new Counters() };
+  const fits = useRef(null);
+  fits.current = useMemo(() => matcher(patterns), [patterns.join(" ")]);
   const [version, setVersion] = useState(0);
   const [state, setState] = useState("connecting");
-  const wanted = patterns.join(" ");
   useEffect(() => {
     let frame = 0;
     const draw = () => {
       frame = 0;
       setVersion((was) => was + 1);
     };
-    const fits = matcher(patterns);
     const take = (events) => {
       const { ring, counters } = held.current;
       const now = Date.now();
       for (const event of events) {
         if (event.type === "feed.hello") continue;
         if (event.type === "gap") ring.missed += event.dropped ?? 0;
-        else if (!fits(event.type)) continue;
+        else if (!fits.current(event.type)) continue;
         ring.push(event);
         counters.add(event.type, now);
       }
       frame ||= requestAnimationFrame(draw);
     };
-    // Of several patterns that overlap the server would send an event twice; so it sends all, and they are sifted here.
-    const feed = new BusFeed(patterns.length === 1 ? patterns[0] : "**", { onEvents: take, onState: setState });
+    const feed = new BusFeed("**", { onEvents: take, onState: setState });
     return () => {
       cancelAnimationFrame(frame);
       feed.close();
     };
-  }, [wanted]);
+  }, []);
   const clear = () => {
     held.current.ring.clear();
     held.current.counters = new Counters();

@@ -1,16 +1,20 @@
 // The plugins the page knows of, for the view and for the tabs in the navigation.
-import { api } from "../../app/api.js";
+import { Latest, api } from "../../app/api.js";
 import { Store } from "../../app/ui.js";
 
 /** {list, error}; `list` is null until it was asked for. */
 export const plugins = new Store({ list: null, error: null });
 
-/** Asks again. An answer of a change to a plugin can be given instead. */
+const refreshes = new Latest();
+
+/** Asks again. The answer to a change of a plugin can be given instead. An answer that is out of date is ignored. */
 export async function refreshPlugins(answer = null) {
+  const isLatest = refreshes.begin();
   try {
-    plugins.set({ list: (answer ?? (await api.get("/api/plugins"))).plugins, error: null });
+    const { plugins: list } = answer ?? (await api.get("/api/plugins"));
+    if (isLatest()) plugins.set({ list, error: null });
   } catch (error) {
-    plugins.set({ ...plugins.value, error });
+    if (isLatest()) plugins.set({ ...plugins.value, error });
   }
 }
 
