@@ -1,8 +1,7 @@
-"""For all tests: no example is judged by how long it took, one that drives real processes gets a second try, and the
-browser is installed before the first test, whose time is limited.
+"""For all tests: no example is judged by how long it took, tests of the installed program and of the page get a second
+try, and the browser is installed before the first test, because a test's time is limited.
 
-The machine may be busy with others, and a browser or a server that lost a race against its clock is no news. What was
-tried again is listed at the end of the run, so that a test that needs it often is seen. Unit tests get one try.
+What was tried again is listed at the end of the run; each is a bug to find. Unit and integration tests get one try.
 """
 
 import contextlib
@@ -22,12 +21,12 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 _CHROMIUM = pytest.StashKey[Path | NotFetched]()
-_REAL = tuple(Path(__file__).parent / name for name in ("integration", "e2e"))
+_TRIED_TWICE = Path(__file__).parent / "e2e"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(folder in item.path.parents for folder in _REAL):
+        if _TRIED_TWICE in item.path.parents:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
