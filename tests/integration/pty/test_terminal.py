@@ -84,10 +84,16 @@ async def test_a_window_holds_back_what_was_not_confirmed() -> None:
         viewer.close()
 
 
-async def test_the_place_of_the_last_viewer_is_kept_for_a_moment() -> None:
-    async with Terminal(PtyBridge.spawn(["yes"]), grace=0.3) as terminal:
-        viewer = terminal.watch(0)
-        viewer.window = 100_000
+def _watched_once(terminal: Terminal) -> Viewer:
+    """Somebody who looked at the beginning and went away."""
+    viewer = terminal.watch(0)
+    viewer.window = 100_000
+    return viewer
+
+
+async def test_the_place_of_the_last_viewer_is_kept_for_a_while() -> None:
+    async with Terminal(PtyBridge.spawn(["yes"]), grace=600) as terminal:
+        viewer = _watched_once(terminal)
         await viewer.take()
         viewer.confirm(50_000)
         viewer.close()
@@ -95,6 +101,13 @@ async def test_the_place_of_the_last_viewer_is_kept_for_a_moment() -> None:
             while not terminal.paused:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0)
         assert terminal.scrollback.start <= viewer.seen < terminal.scrollback.end
+
+
+async def test_the_program_goes_on_when_the_last_viewer_stays_away() -> None:
+    async with Terminal(PtyBridge.spawn(["yes"]), grace=0.1) as terminal:
+        viewer = _watched_once(terminal)
+        await viewer.take()
+        viewer.close()
         end = terminal.scrollback.end
         async with asyncio.timeout(20):
             while terminal.scrollback.end < end + 2 * HIGH:  # noqa: ASYNC110 - as above

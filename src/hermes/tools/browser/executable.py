@@ -23,6 +23,8 @@ ARGUMENTS = (
     "--dns-prefetch-disable",
     "--disable-background-networking",
     "--disable-sync",
+    "--gaia-url=http://127.0.0.1:1/",  # otherwise it asks Google who is signed in
+    "--component-updater=url-source=http://127.0.0.1:1/",  # otherwise it asks Google for updates
 )
 
 
