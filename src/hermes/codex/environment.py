@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hermes.children.programs import trusted_path
 from hermes.settings.secrets import has_credentials
 
 _PLAIN = frozenset(
@@ -38,6 +39,7 @@ def child_environment(
         for name, value in environ.items()
         if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
     }
+    given["PATH"] = trusted_path(environ)  # codex itself looks for git and others, outside every sandbox
     asked = {name: environ.get(name) or secret(name) for name in named}
     given |= {name: value for name, value in asked.items() if value}
     if home := codex_home or environ.get("CODEX_HOME", ""):

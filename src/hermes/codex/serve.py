@@ -6,12 +6,11 @@ by hand, it offers what needs no session and no permission.
 import asyncio
 import base64
 import itertools
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hermes.children.python import hermes_command
 from hermes.codex.lend import SOCKET, TOKEN, Ask, Offer, Reply, borrow, lendable, offers
 from hermes.core.calls import check_arguments, fenced, writable
 from hermes.core.ports import Policy, Tool, ToolContext
@@ -85,11 +84,9 @@ class Alone:
         return ToolResult(text=writable(text), ok=result.ok, images=result.images)
 
 
-def serve_command(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """How this Hermes is started to serve tools: by its own program, wherever that is."""
-    beside = Path(sys.executable).with_name("hermes")
-    program = str(beside) if beside.is_file() else shutil.which("hermes", path=environ.get("PATH"))
-    return (program, "mcp", "serve-tools") if program else (sys.executable, "-m", "hermes", "mcp", "serve-tools")
+def serve_command() -> tuple[str, ...]:
+    """How this Hermes is started to serve tools."""
+    return hermes_command("mcp", "serve-tools")
 
 
 def lent_by(environ: Mapping[str, str]) -> Borrowed | None:

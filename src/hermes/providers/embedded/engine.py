@@ -6,7 +6,6 @@ killed when a generation has to stop and does not stop at once.
 
 import asyncio
 import contextlib
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import IO
 
 import msgspec
 
+from hermes.children.python import module_command
 from hermes.errors import ModelError
 from hermes.providers.embedded import wire
 
@@ -118,9 +118,7 @@ class _Child:
         Path(load.state).parent.mkdir(parents=True, exist_ok=True)
         errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "hermes.providers.embedded.child",
+            *module_command("hermes.providers.embedded.child"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

@@ -5,6 +5,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -181,11 +182,17 @@ def _has_screen() -> bool:
 
 def _open(link: str) -> None:
     """Shows the link in a browser, by way of a page that is gone at once: arguments of a process can be seen by all."""
+    import subprocess
     import tempfile
     import threading
-    import webbrowser
+
+    from hermes.children.programs import trusted_path
+    from hermes.children.python import module_command
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
-    webbrowser.open(Path(file.name).as_uri())
+    command = module_command("webbrowser", Path(file.name).as_uri())
+    environ, nowhere = {**environment(), "PATH": trusted_path(environment())}, subprocess.DEVNULL
+    start = partial(subprocess.run, command, env=environ, stdin=nowhere, stdout=nowhere, stderr=nowhere, check=False)
+    threading.Thread(target=start, daemon=True).start()
     threading.Timer(30.0, lambda: Path(file.name).unlink(missing_ok=True)).start()

@@ -1,0 +1,39 @@
+"""Command lines that start our own Python. The child loads nothing from the folder it starts in, and runs this Hermes.
+
+`-E` ignores PYTHONPATH and its kin, `-P` keeps the current folder off the module path. Only `children` starts Python.
+"""
+
+import site
+import sys
+from pathlib import Path
+
+_RUN_MODULE = Path(__file__).with_name("run_module.py")
+
+
+def python_command(*arguments: str) -> tuple[str, ...]:
+    """This Python with these arguments, deaf to the folder it starts in."""
+    return (sys.executable, *_isolation(), *arguments)
+
+
+def module_command(module: str, *arguments: str) -> tuple[str, ...]:
+    """A module as a program, as `python -m` would start it."""
+    return python_command(str(_RUN_MODULE), module, *arguments)
+
+
+def hermes_command(*arguments: str) -> tuple[str, ...]:
+    """This Hermes, as `hermes` would start it."""
+    return module_command("hermes", *arguments)
+
+
+def _isolation() -> tuple[str, ...]:
+    """The options, with what this process was itself told through PYTHON* variables."""
+    options = ["-E", "-P"]
+    if site.getusersitepackages() not in sys.path:  # else Hermes itself may be installed there
+        options.append("-s")
+    if sys.dont_write_bytecode:
+        options.append("-B")
+    if sys.flags.utf8_mode:
+        options += ["-X", "utf8"]
+    if sys.pycache_prefix:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return tuple(options)
