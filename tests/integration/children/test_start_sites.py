@@ -226,3 +226,12 @@ def test_the_walk_sees_what_it_looks_for(tmp_path: Path) -> None:
     assert [line.partition(":")[2] for line in sorted(_offences(bad, tmp_path))] == [
         "2 run by a bare name", "3 sys.executable", "4 shutil.which", "5 shutil.which", "6 os.execvp"
     ]  # fmt: skip
+
+
+def test_hermes_itself_forgets_a_relative_python_path(traps: Traps) -> None:
+    for trap in (traps.folder / "sitecustomize.py", traps.folder / "usercustomize.py", traps.folder / "hermes"):
+        trap.rename(trap.with_name(f"not-{trap.name}"))  # what Python loads before us nobody can keep it from
+    command = [str(Path(sys.executable).with_name("hermes")), "doctor", "--json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    assert '"findings"' in done.stdout
+    assert traps.sprung == []

@@ -52,11 +52,20 @@ class Site(Struct, frozen=True):
         return folder
 
 
-def python_version(_site: Site) -> list[Finding]:
+def python_version(site: Site) -> list[Finding]:
     version = platform.python_version()
     if sys.version_info[:2] < (3, 11):  # noqa: UP036 - an installation can be carried to another Python
         return [Finding("python", FAIL, f"Python {version}", "Hermes needs Python 3.11 or newer.")]
-    return [Finding("python", OK, f"Python {version}")]
+    return [Finding("python", OK, f"Python {version}"), *_module_path(site)]
+
+
+def _module_path(site: Site) -> list[Finding]:
+    """A relative folder in PYTHONPATH is whichever one Hermes is started in: code there runs before ours."""
+    search_path = site.environ.get("PYTHONPATH", "")
+    if not search_path or all(map(os.path.isabs, search_path.split(os.pathsep))):
+        return []
+    text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
+    return [Finding("python", WARN, text, "Unset PYTHONPATH, or give whole paths in it.")]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
@@ -236,6 +245,19 @@ def sandbox(site: Site) -> list[Finding]:
     return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
 
 
+def git(site: Site) -> list[Finding]:
+    """Undo, and the history of memory and skills, are kept by git."""
+    from hermes.children.programs import find_program, passed_over
+
+    found = find_program("git", site.environ)
+    if found:
+        return [Finding("git", OK, found)]
+    text = "git is not here: turns can't be undone, and memory and skills have no history"
+    if elsewhere := passed_over("git", site.environ):
+        text = f"{elsewhere} is not used, as it lies where a model can write. {text[0].upper()}{text[1:]}"
+    return [Finding("git", WARN, text, "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).")]
+
+
 def model(site: Site) -> list[Finding]:
     from hermes.surfaces.cli.model_check import findings  # the doctor also works where models can't be loaded
 
@@ -271,6 +293,7 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     state_file,
     damaged_files,
     sandbox,
+    git,
     model,
     codex_engine,
     outside,

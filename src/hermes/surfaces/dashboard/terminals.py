@@ -16,7 +16,7 @@ import msgspec
 from hermes.children.python import hermes_command
 from hermes.errors import HermesError, UsageError
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
-from hermes.settings.load import environment
+from hermes.settings.load import current_folder, environment
 from hermes.settings.sections import Dashboard as DashboardSettings
 
 Command: TypeAlias = Literal["hermes", "shell"]
@@ -196,4 +196,4 @@ class Terminals:
 
 
 def _folder(name: str) -> str:
-    return str(Path(name).expanduser() if name else Path.cwd())
+    return str(Path(name).expanduser() if name else current_folder())
