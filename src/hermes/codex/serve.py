@@ -15,6 +15,7 @@ from hermes.codex.lend import SOCKET, TOKEN, Ask, Offer, Reply, borrow, lendable
 from hermes.core.calls import check_arguments, fenced, writable
 from hermes.core.ports import Policy, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
+from hermes.installation import install_hint
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
@@ -103,9 +104,7 @@ async def serve(source: Source, version: str) -> None:
         from mcp.server.models import InitializationOptions
         from mcp.server.stdio import stdio_server
     except ImportError as error:
-        raise HermesError(
-            "The MCP library is not installed.", hint="Install it with: pip install 'hermes-agent[mcp]'"
-        ) from error
+        raise HermesError("The MCP library is not installed.", hint=install_hint("mcp")) from error
 
     async def list_tools(*_: object) -> "types.ListToolsResult":
         return types.ListToolsResult(tools=[_tool(offer) for offer in await source.offers()])

@@ -15,6 +15,7 @@ import msgspec
 
 from hermes.children.python import module_command
 from hermes.errors import ModelError
+from hermes.installation import install_hint
 from hermes.providers.embedded import wire
 
 _STOP_SECONDS = 0.1  # how long a cancelled generation may take to stop before the child is killed
@@ -215,7 +216,7 @@ def _failure(report: wire.Failed) -> ModelError:
     """A child's failure, in words for a person."""
     match report.reason:
         case "engine_missing":
-            hint = "Install it with: pip install 'hermes-agent[local]'. Or connect another model with `hermes setup`."
+            hint = f"Connect another model with `hermes setup`, or have this one. {install_hint('local')}"
             return ModelError("the engine of the local model is not installed", hint=hint, reason="not_found")
         case "library_missing":
             hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."

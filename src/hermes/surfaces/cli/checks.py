@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import HermesError
+from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
 from hermes.settings.parse import Problem
@@ -72,10 +73,19 @@ def sqlite_version(_site: Site) -> list[Finding]:
     try:
         import apsw
     except ImportError as error:
-        return [Finding("sqlite", FAIL, f"apsw can't be imported: {error}", "Reinstall it: pip install --force apsw")]
+        return [
+            Finding("sqlite", FAIL, f"apsw can't be imported: {error}", f"Reinstall it: {reinstall_command('apsw')}")
+        ]
     version = apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")[:3]) < _SQLITE:
-        return [Finding("sqlite", FAIL, f"SQLite {version} can damage a shared database", "pip install -U apsw")]
+        return [
+            Finding(
+                "sqlite",
+                FAIL,
+                f"SQLite {version} can damage a shared database",
+                f"Replace it: {reinstall_command('apsw')}",
+            )
+        ]
     return [Finding("sqlite", OK, f"SQLite {version} (apsw)")]
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from hermes.app import build
 from hermes.errors import HermesError, UsageError
+from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
@@ -135,7 +136,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
     except ImportError as error:
         raise HermesError(
             f"The dashboard needs a part that is not installed ({error.name}).",
-            hint="Install it with: pip install 'hermes-agent[web]'",
+            hint=install_hint("web"),
         ) from error
 
     def ready(served: Served, link: str) -> None:
