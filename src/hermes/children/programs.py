@@ -7,7 +7,7 @@ A folder of PATH is passed over when it is relative, lies in a workspace, or is 
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     if os.path.dirname(name):  # noqa: PTH120
         chosen = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
         return chosen if _is_program(chosen) else None
-    search_path, workspaces = environ.get("PATH") or os.defpath, frozenset(_current_workspaces())
+    search_path, workspaces = environ.get("PATH") or os.defpath, _current_workspaces()
     try:
         found = _first(name, search_path, workspaces)
         return found if _is_program(found) else _first.__wrapped__(name, search_path, workspaces)
@@ -53,7 +53,7 @@ def passed_over(name: str, environ: Mapping[str, str]) -> str:
 
 def trusted_path(environ: Mapping[str, str]) -> str:
     """The PATH for a helper program: what it starts in turn comes from outside every workspace too."""
-    return os.pathsep.join(_trusted(environ.get("PATH") or os.defpath, frozenset(_current_workspaces())))
+    return os.pathsep.join(_trusted(environ.get("PATH") or os.defpath, _current_workspaces()))
 
 
 @lru_cache(maxsize=64)
@@ -87,15 +87,18 @@ def _is_a_projects(folder: str) -> bool:
     return not own and os.path.exists(os.path.join(above, "pyvenv.cfg"))  # noqa: PTH110, PTH118
 
 
-def _current_workspaces() -> Iterator[str]:
+def _current_workspaces() -> frozenset[str]:
     """Those that were named, and the folder this process is in; a home is one only when a session works in it."""
-    yield from _workspaces
     try:
-        here = os.path.realpath(os.getcwd())  # noqa: PTH109
-    except OSError:  # it was deleted
-        return
-    if not _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(os.path.expanduser("~")))):  # noqa: PTH111
-        yield here
+        return _with_folder(os.getcwd(), os.path.expanduser("~"), frozenset(_workspaces))  # noqa: PTH109, PTH111
+    except FileNotFoundError:  # it was deleted
+        return frozenset(_workspaces)
+
+
+@lru_cache(maxsize=16)
+def _with_folder(folder: str, user_home: str, workspaces: frozenset[str]) -> frozenset[str]:
+    here = os.path.realpath(folder)
+    return workspaces if _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(user_home))) else workspaces | {here}
 
 
 def _holds(folder: str, others: Iterable[str]) -> bool:

@@ -25,6 +25,12 @@ def hermes_command(*arguments: str) -> tuple[str, ...]:
     return module_command("hermes", *arguments)
 
 
+def own_code() -> tuple[Path, ...]:
+    """Where what runs as this Hermes lies: its environment and its packages, by their real paths."""
+    package = Path(__file__).resolve().parents[1]
+    return (Path(sys.prefix).resolve(), package, package.with_name("hermes_events"))
+
+
 def _isolation() -> tuple[str, ...]:
     """The options, with what this process was itself told through PYTHON* variables."""
     options = ["-E", "-P"]

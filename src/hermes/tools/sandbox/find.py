@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.children.programs import find_program
+from hermes.children.programs import find_program, trusted_path
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.fence import Fence, Launch, NoSandbox, Sandbox, Started
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
@@ -24,11 +24,12 @@ def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) 
     """The best sandbox that really works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
-    return _sandbox_with(find_bubblewrap(search_path, user_home))
+    return _best_sandbox(trusted_path({"PATH": search_path}) if search_path else "", user_home)
 
 
 @functools.lru_cache(maxsize=4)
-def _sandbox_with(program: Path | None) -> Sandbox:
+def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
+    program = find_bubblewrap(search_path, user_home)
     why = "bubblewrap is not installed."
     if program is not None:
         bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0)
