@@ -116,6 +116,7 @@ class _Child:
     @classmethod
     async def start(cls, load: wire.Load) -> "_Child":
         """Starts it and sends what to load."""
+        load = _with_whole_paths(load)
         Path(load.state).parent.mkdir(parents=True, exist_ok=True)
         errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
         process = await asyncio.create_subprocess_exec(
@@ -124,6 +125,7 @@ class _Child:
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             limit=_LINE_LIMIT,
+            cwd="/",  # the library looks for parts of its own in the folder it is in
         )
         child = cls(process, errors)
         with contextlib.suppress(ConnectionError):  # then `receive` says why
@@ -210,6 +212,11 @@ class _Child:
             return ModelError("the local model was killed by the system", hint=hint, reason="server")
         hint = "What was said so far is kept. Try again; `hermes doctor` checks the installation."
         return ModelError(f"the local model ended unexpectedly: {last}", hint=hint, reason="server", retryable=True)
+
+
+def _with_whole_paths(load: wire.Load) -> wire.Load:
+    path, state = (str(Path(name).absolute()) for name in (load.path, load.state))
+    return msgspec.structs.replace(load, path=path, state=state)
 
 
 def _failure(report: wire.Failed) -> ModelError:

@@ -130,7 +130,7 @@ def editor() -> list[str]:
     except ValueError as error:
         raise HermesError(f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it.") from error
     if command:
-        program = find_program(command[0], environ)
+        program = command[0] if "/" in command[0] else find_program(command[0], environ)
         if program is None:
             raise _no_such_editor(command[0], environ)
         return [program, *command[1:]]
