@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 _RUN_MODULE = Path(__file__).with_name("run_module.py")
+_INSTALLED_IN = _RUN_MODULE.parents[2]
 
 
 def python_command(*arguments: str) -> tuple[str, ...]:
@@ -16,7 +17,13 @@ def python_command(*arguments: str) -> tuple[str, ...]:
 
 
 def module_command(module: str, *arguments: str) -> tuple[str, ...]:
-    """A module as a program, as `python -m` would start it."""
+    """A module as a program. A copy that Python does not find by itself is named by its path.
+
+    The line may be written down for later (a systemd unit, codex's settings), so it holds no path that changes with
+    the version of Python.
+    """
+    if str(_INSTALLED_IN) in (*site.getsitepackages(), site.getusersitepackages()):
+        return python_command("-m", module, *arguments)
     return python_command(str(_RUN_MODULE), module, *arguments)
 
 
