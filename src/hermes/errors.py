@@ -2,6 +2,7 @@
 
 HermesError                    something a person should read: what happened, what was kept, what to do
 ├── HomeError                  HERMES_HOME can't be used
+├── FolderGone                 the folder this process is in was deleted
 ├── SettingsError              config.yaml, .env or an override can't be used
 ├── StoreError                 the session log
 │   ├── StoreBusy              another process held the database too long; nothing was written
@@ -29,6 +30,10 @@ class HermesError(Exception):
 
 class HomeError(HermesError):
     """HERMES_HOME can't be used."""
+
+
+class FolderGone(HermesError):
+    """The folder this process is in was deleted."""
 
 
 class SettingsError(HermesError):

@@ -216,3 +216,26 @@ def test_hooks_that_do_not_run_and_webhooks_without_a_key_are_named(tmp_path: Pa
         ("webhooks", "ok", "mine"), ("webhooks", "fail", "theirs"),
     }  # fmt: skip
     assert all(finding["to_do"] for finding in found if finding["status"] != "ok")
+
+
+def test_git_is_told_or_missed(tmp_path: Path) -> None:
+    def told(path: str) -> tuple[str, str, str]:
+        found = next(one for one in findings(tmp_path / "home", PATH=path)[1] if one["check"] == "git")
+        return found["status"], found["message"], found["to_do"]
+
+    programs = tmp_path / "programs"
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    programs.mkdir()
+    for folder in (programs, tmp_path / "venv" / "bin"):
+        (folder / "git").touch(mode=0o755)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    assert told(f"{programs}:/nonexistent") == ("ok", f"{programs}/git", "")
+    status, message, to_do = told("/nonexistent")
+    assert (status, "can't be undone" in message, "Install git" in to_do) == ("warn", True, True)
+    assert f"{tmp_path}/venv/bin/git is not used" in told(str(tmp_path / "venv" / "bin"))[1]
+
+
+def test_a_relative_python_path_is_warned_of(tmp_path: Path) -> None:
+    for value, warnings in ((".", 1), (f"{tmp_path}:", 1), (str(tmp_path), 0)):
+        found = findings(tmp_path / "home", PYTHONPATH=value)[1]
+        assert sum(one["status"] == "warn" for one in found if "PYTHONPATH" in one["message"]) == warnings

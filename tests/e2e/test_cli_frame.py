@@ -157,3 +157,37 @@ def test_an_unexpected_error_is_short_unless_asked(tmp_path: Path, before: list[
     assert done.returncode == 1
     assert "hermes: Something unexpected went wrong: ZeroDivisionError: boom" in done.stderr
     assert ("Traceback" in done.stderr) is bool(before or extra)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-z", "hi"], [], ["dashboard", "--no-open"], ["policy", "check", "ls"], ["cron", "add", "at 9", "hi"],
+     ["mcp", "serve-tools"], ["--cwd", "relative", "hello"]],
+)  # fmt: skip
+def test_a_deleted_folder_is_said_with_what_to_do(tmp_path: Path, arguments: list[str]) -> None:
+    done = in_a_deleted_folder(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "hermes: The folder you are in no longer exists.", "Change to one that does (cd ~) and run the command again."
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["doctor"], 0), (["sessions", "list"], 0), (["gateway", "run"], 2), (["--cwd", "/", "--continue"], 1)],
+)
+def test_what_needs_no_folder_works_in_a_deleted_one(tmp_path: Path, arguments: list[str], code: int) -> None:
+    done = in_a_deleted_folder(tmp_path, *arguments)
+    assert done.returncode == code, done.stderr
+    assert "no longer exists" not in done.stderr
+    assert "bug in Hermes" not in done.stderr
+
+
+def in_a_deleted_folder(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = ["/bin/sh", "-c", 'rmdir "$0" && exec "$@"', str(gone), str(HERMES), *arguments]
+    return subprocess.run(
+        command, cwd=gone, env=environ(tmp_path / "home"), capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip

@@ -15,6 +15,7 @@ from hermes.app.approvals import Desk, is_first_answer
 from hermes.app.journal import SessionJournal
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
+from hermes.children.programs import find_program
 from hermes.core.budget import Budget
 from hermes.core.calls import CallRunner
 from hermes.core.plan import Effect
@@ -145,6 +146,19 @@ async def test_when_submit_returns_the_words_are_on_disk(tmp_path: Path) -> None
         ended = await desk.service.idle(session)
         assert ended is not None
         assert ended.reason == "done"
+
+
+async def test_the_folder_of_a_session_gives_no_helper_programs(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "git").touch(mode=0o755)
+    environ = {"PATH": str(project)}
+    assert find_program("git", environ) == str(project / "git")
+    async with desktop(tmp_path / "home", ScriptedModel("hello")) as desk:
+        session = desk.app.begin(SessionCreated(surface="test", cwd=str(project))).session
+        await desk.service.submit(session, "hi")
+        await desk.service.idle(session)
+    assert find_program("git", environ) is None
 
 
 async def test_words_said_to_a_busy_session_wait_and_are_answered(tmp_path: Path) -> None:

@@ -71,6 +71,46 @@ def test_git_is_free_only_in_a_sandbox_whatever_its_configuration_says(tmp_path:
         assert held.judge(terminal, {"command": command, "reach": "machine"}, project).verdict == "ask"
 
 
+def test_what_a_name_gets_unasked_a_program_of_the_project_does_not(tmp_path: Path) -> None:
+    project, _ = make(tmp_path)
+    terminal = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")["terminal"]
+    (project / ".venv" / "bin").mkdir(parents=True)
+    outside = "/usr/bin"
+
+    def verdict(command: str, path: str, *, sandboxed: bool = True) -> tuple[str, str]:
+        about = Circumstances(tmp_path / "home", tmp_path / "user", sandboxed, environment={"PATH": path})
+        decision = ApprovalPolicy("ask", about).judge(terminal, {"command": command}, project)
+        return decision.verdict, decision.reach
+
+    path, look = f"{project}/.venv/bin:{outside}", "curl -s http://localhost:8000/"
+    assert verdict(look, path) == ("allow", "network")
+    assert verdict("ls", path, sandboxed=False) == ("allow", "workspace")
+    for name in ("curl", "jq", "ls", "npm"):
+        (project / ".venv" / "bin" / name).touch(mode=0o755)
+    assert verdict(look, path) == ("ask", "network")
+    assert verdict(look, f".venv/bin:{outside}") == ("ask", "network")
+    assert verdict(look, f"{outside}:{project}/.venv/bin") == ("allow", "network")
+    assert verdict("npm view react version", path) == ("ask", "network")
+    assert verdict(f"{outside}/curl -s http://localhost:8000/ | jq .a", path) == ("ask", "network")
+    assert verdict(f"{project}/.venv/bin/curl -s http://localhost:8000/", outside) == ("allow", "workspace")
+    assert verdict(f"PATH=.venv/bin:$PATH {look}", outside) == ("allow", "workspace"), "without the network"
+    assert verdict("ls", path) == ("allow", "workspace"), "the sandbox holds it, whatever it is"
+    assert verdict("ls", path, sandboxed=False)[0] == "ask"
+
+
+def test_a_rule_about_a_name_does_not_mean_a_program_of_the_project(tmp_path: Path) -> None:
+    project, _ = make(tmp_path)
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    (home / "policy.yaml").write_text("network:\n  - program: curl\n")
+    terminal = default_tools(tmp_path / "out", environment={}, hermes_home=home)["terminal"]
+    (project / "curl").touch(mode=0o755)
+    for path, wanted in (("/usr/bin", "allow"), (str(project), "ask")):
+        about = Circumstances(home, tmp_path / "user", sandboxed=True, environment={"PATH": path})
+        call = {"command": "curl https://example.org/a"}
+        assert ApprovalPolicy("ask", about).judge(terminal, call, project).verdict == wanted
+
+
 def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:
     project, _ = make(tmp_path)
     policy = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path))

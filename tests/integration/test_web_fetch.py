@@ -74,7 +74,7 @@ async def test_a_page_becomes_markdown_with_its_links(tmp_path: Path) -> None:
         assert "Menu" not in result.text
     asked = server.asked[0]
     assert asked.headers["host"] == f"127.0.0.1:{server.port}"
-    assert "hermes-agent/" in asked.headers["user-agent"]
+    assert "hermes-companion/" in asked.headers["user-agent"]
     assert "cookie" not in asked.headers
 
 

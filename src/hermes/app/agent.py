@@ -217,7 +217,7 @@ class Agent:
                 model=self._model_name or codex_model(settings.model),
                 max_steps=settings.budget.max_steps,
                 run_folder=self._app.home.root / "run",
-                lend_command=serve_command(variables),
+                lend_command=serve_command(),
             )
         )
 

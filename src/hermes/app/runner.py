@@ -12,6 +12,7 @@ import msgspec
 from hermes.app.approvals import Desk, SessionApprovals
 from hermes.app.journal import SessionJournal
 from hermes.app.titles import first_words
+from hermes.children.programs import add_workspace
 from hermes.core.budget import Budget
 from hermes.core.history import History
 from hermes.core.ports import Approvals, Ids
@@ -190,6 +191,7 @@ class Runner:
         """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
         cwd = self._folder()
+        add_workspace(cwd)
         opening: list[Event] = [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
         runtime = shop.runtime(self.session, SessionApprovals(shop.desk, journal))
         journal.turn = shop.ids.turn()

@@ -17,6 +17,7 @@ import msgspec
 
 from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
+from hermes.installation import install_hint
 from hermes.settings.secrets import mask
 from hermes.settings.sections import Traces
 
@@ -97,7 +98,7 @@ class TraceExport:
             provider = self._provider()
         except ImportError as error:
             self.stats.problem = f"{error.name} is not installed"
-            log.error("no traces: %s; install it with: pip install 'hermes-agent[otel]'", self.stats.problem)  # noqa: TRY400
+            log.error("no traces: %s. %s", self.stats.problem, install_hint("otel"))  # noqa: TRY400
             for handle in self._handles:
                 self._bus.unsubscribe(handle)
             return

@@ -1,5 +1,2 @@
-"""Programs that Hermes starts and talks to through pipes, and that must never outlive it."""
-
-from hermes.children.child import Child
-
-__all__ = ["Child"]
+"""Programs that Hermes starts: its own Python without anything of the folder it starts in (`python`), helper programs
+from outside every workspace (`programs`), and programs spoken to through pipes that never outlive it (`child`)."""

@@ -3,10 +3,11 @@
 import asyncio
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from hermes.children.python import python_command
 
 CHUNK = 256 * 1024
 """Bytes that are read at once."""
@@ -37,7 +38,7 @@ class Child:
         ours, theirs = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220 - a few milliseconds; asyncio's own does the same
-                [sys.executable, "-I", "-S", str(_LEASH), str(ours), *command],
+                [*python_command("-S", str(_LEASH)), str(ours), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

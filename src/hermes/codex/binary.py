@@ -3,12 +3,13 @@
 import asyncio
 import platform
 import re
-import shutil
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from hermes.children.programs import find_program, passed_over
 from hermes.codex.failures import INSTALL, CodexGone
 
 SUPPORTED = (0, 166)
@@ -44,7 +45,7 @@ def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
         wanted = Path(configured).expanduser()
         found = str(wanted) if wanted.is_file() else None
     else:
-        found = shutil.which("codex", path=environ.get("PATH"))
+        found = find_program("codex", environ)
     return native(Path(found).absolute()) if found else None
 
 
@@ -53,8 +54,19 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
     found = find_codex(environ, configured)
     if found is None:
         what = f"There is no codex program at {configured}." if configured else "The codex program was not found."
-        raise CodexGone(what, hint=INSTALL)
+        raise CodexGone(what, hint=how_to_get_codex(environ, configured))
     return found
+
+
+def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
+    """What to do when there is no codex program that can be used."""
+    found = "" if configured else passed_over("codex", environ)
+    if not found:
+        return INSTALL
+    return (
+        f"The one at {found} is not used: it lies in a folder where commands of a model can write."
+        f" If you trust it: hermes config set codex.binary {shlex.quote(found)}"
+    )
 
 
 def native(found: Path) -> Path:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from hermes.children.programs import trusted_path
 from hermes.settings.secrets import has_credentials
 
 _PLAIN = frozenset(
@@ -38,11 +41,23 @@ def child_environment(
         for name, value in environ.items()
         if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
     }
+    given["PATH"] = trusted_path(environ)  # codex itself looks for git and others, outside every sandbox
     asked = {name: environ.get(name) or secret(name) for name in named}
     given |= {name: value for name, value in asked.items() if value}
     if home := codex_home or environ.get("CODEX_HOME", ""):
         given["CODEX_HOME"] = home
     return given
+
+
+def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...]:
+    """Options that give codex's commands the user's whole PATH, as its sandbox holds them; codex itself has a part of
+    it. Nothing when that is the same, or when codex's own settings say which PATH they get."""
+    whole = environ.get("PATH", "")
+    policy = _settings(config).get("shell_environment_policy")
+    chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
+    if not whole or whole == trusted_path(environ) or "PATH" in chosen or has_credentials(whole):
+        return ()
+    return ("-c", f"shell_environment_policy.set.PATH={msgspec.json.encode(whole).decode()}")
 
 
 def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
@@ -54,11 +69,14 @@ def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
 def named_variables(config: Path) -> frozenset[str]:
     """Variables that codex's settings refer to: the key of the provider that it uses, and what those of its MCP
     servers are given that are switched on. The others' stay here, because they are not needed."""
+    return frozenset(_named(_settings(config)))
+
+
+def _settings(config: Path) -> Mapping[str, Any]:
     try:
-        data = tomllib.loads(config.read_text(encoding="utf-8"))
+        return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return frozenset()  # codex itself says what is wrong with its file
-    return frozenset(_named(data))
+        return {}  # codex itself says what is wrong with its file
 
 
 def _named(data: Mapping[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from hermes.codex.asking import Asking, Judge, nothing_to_say
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.environment import child_environment, codex_home, named_variables, path_of_commands
 from hermes.codex.failures import explain
 from hermes.codex.lend import Lender, Lending
 from hermes.codex.projector import Projector
@@ -131,7 +131,8 @@ class CodexEngine:
         environment = child_environment(
             settings.environ, codex_home=wanted.home, named=named_variables(config), secret=settings.secret
         )
-        return Launch(program, settings.arguments, environment, cwd, wanted.startup_timeout)
+        arguments = (*settings.arguments, *path_of_commands(settings.environ, config))
+        return Launch(program, arguments, environment, cwd, wanted.startup_timeout)
 
 
 class CodexRuntime:

@@ -6,16 +6,16 @@ by hand, it offers what needs no session and no permission.
 import asyncio
 import base64
 import itertools
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hermes.children.python import hermes_command
 from hermes.codex.lend import SOCKET, TOKEN, Ask, Offer, Reply, borrow, lendable, offers
 from hermes.core.calls import check_arguments, fenced, writable
 from hermes.core.ports import Policy, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
+from hermes.installation import install_hint
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
@@ -85,11 +85,9 @@ class Alone:
         return ToolResult(text=writable(text), ok=result.ok, images=result.images)
 
 
-def serve_command(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """How this Hermes is started to serve tools: by its own program, wherever that is."""
-    beside = Path(sys.executable).with_name("hermes")
-    program = str(beside) if beside.is_file() else shutil.which("hermes", path=environ.get("PATH"))
-    return (program, "mcp", "serve-tools") if program else (sys.executable, "-m", "hermes", "mcp", "serve-tools")
+def serve_command() -> tuple[str, ...]:
+    """How this Hermes is started to serve tools."""
+    return hermes_command("mcp", "serve-tools")
 
 
 def lent_by(environ: Mapping[str, str]) -> Borrowed | None:
@@ -106,9 +104,7 @@ async def serve(source: Source, version: str) -> None:
         from mcp.server.models import InitializationOptions
         from mcp.server.stdio import stdio_server
     except ImportError as error:
-        raise HermesError(
-            "The MCP library is not installed.", hint="Install it with: pip install 'hermes-agent[mcp]'"
-        ) from error
+        raise HermesError("The MCP library is not installed.", hint=install_hint("mcp")) from error
 
     async def list_tools(*_: object) -> "types.ListToolsResult":
         return types.ListToolsResult(tools=[_tool(offer) for offer in await source.offers()])

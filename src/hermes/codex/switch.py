@@ -9,10 +9,18 @@ from pathlib import Path
 import msgspec
 
 from hermes.codex import block, migrate
-from hermes.codex.binary import find_codex, parse_version, preflight, require_codex, run_once, version_warning
+from hermes.codex.binary import (
+    find_codex,
+    how_to_get_codex,
+    parse_version,
+    preflight,
+    require_codex,
+    run_once,
+    version_warning,
+)
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.environment import child_environment, codex_home, named_variables
-from hermes.codex.failures import INSTALL, CodexFailed
+from hermes.codex.failures import CodexFailed
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
@@ -122,7 +130,13 @@ async def status(place: Place) -> Standing:
     program = find_codex(place.environ, place.settings.codex.binary)
     migrated, broken = _migrated(place.config)
     if program is None:
-        return Standing(on, hint=INSTALL, config=str(place.config), migrated=migrated, complaint=broken)
+        return Standing(
+            on,
+            hint=how_to_get_codex(place.environ, place.settings.codex.binary),
+            config=str(place.config),
+            migrated=migrated,
+            complaint=broken,
+        )
     environment = place.environment()
     try:
         ran, login, complaint = await asyncio.gather(

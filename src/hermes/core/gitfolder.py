@@ -6,13 +6,14 @@ is still locked after that is a leftover.
 
 import fcntl
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+
+from hermes.children.programs import find_program
 
 ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 """Files are kept byte for byte, whatever a project's own attributes say."""
@@ -29,7 +30,7 @@ class TooSlow(Exception):
 
 def find_git(environment: Mapping[str, str]) -> str:
     """Where git is; empty when there is none."""
-    return shutil.which("git", path=environment.get("PATH", os.defpath)) or ""
+    return find_program("git", environment) or ""
 
 
 def take_lock(folder: Path, patience: float) -> int:

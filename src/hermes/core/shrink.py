@@ -9,13 +9,13 @@ import msgspec
 
 from hermes.core.pictures import media_type, pixel_size
 from hermes.errors import HermesError
+from hermes.installation import install_hint
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _MOST_PIXELS = 80_000_000  # more is not decoded: a small file can unfold to any size
 _ROUNDS = 12
-_EXTRA = "pip install 'hermes-agent[images]'"
 
 
 class NotShrunk(HermesError):
@@ -48,7 +48,9 @@ def shrunk(data: bytes, limits: Limits) -> bytes:
     try:
         from PIL import Image as pillow  # noqa: N813
     except ImportError as error:
-        raise NotShrunk(f"{what}.", hint=f"Make a smaller copy of it, or let Hermes do so: {_EXTRA}") from error
+        raise NotShrunk(
+            f"{what}.", hint=f"Make a smaller copy of it, or let Hermes do so. {install_hint('images')}"
+        ) from error
     try:
         with warnings.catch_warnings(action="ignore"), pillow.open(io.BytesIO(data)) as picture:
             _require_few(picture.width * picture.height, what)  # the frames of a GIF may be larger than it says

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from hermes.children.programs import trusted_path
 from hermes.learning.change import LearningError
 from hermes.learning.skill import MAIN, parse, read_files, safe_path
 
@@ -195,10 +196,11 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
     with tempfile.TemporaryDirectory(prefix="hermes-skill-") as folder:
         around = {
             name: environment[name]
-            for name in ("PATH", "HOME", "SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE")
+            for name in ("HOME", "SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE")
             if name in environment
         }
         around |= {
+            "PATH": trusted_path(environment),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",

@@ -8,7 +8,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 
 from hermes.core import gitfolder
@@ -51,7 +50,7 @@ class Repository:
         self._folder = folder
         self._environment = environment
 
-    @cached_property
+    @property
     def _git(self) -> str:
         return gitfolder.find_git(self._environment)
 

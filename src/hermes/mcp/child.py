@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from hermes.children.child import CHUNK, Child
+from hermes.children.programs import find_program
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.text import plain
 
@@ -17,6 +17,7 @@ MAX_MESSAGE = 8 * 1024 * 1024
 """Bytes of one message."""
 _MAX_LOG = 256 * 1024
 _TAIL = 2_000
+_NO_PROGRAM = "Install it, or give its whole path. A bare name is not looked for in a project's own folders."
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -87,9 +88,9 @@ class ServerChild:
     @classmethod
     async def start(cls, launch: Launch) -> "ServerChild":
         """Starts it. ServerFailed says why that is not possible."""
-        program = shutil.which(launch.command, path=launch.environment.get("PATH") or os.defpath)
+        program = find_program(launch.command, launch.environment)
         if program is None:
-            raise ServerFailed(f"there is no program {launch.command!r}", hint="Install it, or give its whole path.")
+            raise ServerFailed(f"there is no program {launch.command!r}", hint=_NO_PROGRAM)
         if not launch.cwd.is_dir():
             raise ServerFailed(f"there is no folder {launch.cwd}", hint="Correct its `cwd`.")
         log = BoundedLog(launch.log)

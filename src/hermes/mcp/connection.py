@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from hermes.installation import install_hint
 from hermes.mcp.address import Address
 from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import Listing, listing
@@ -238,5 +239,5 @@ def _protocol() -> ModuleType:
     except ImportError as error:
         raise ServerFailed(
             "the part of Hermes that speaks MCP is not installed",
-            hint="Install it with: pip install 'hermes-agent[mcp]'",
+            hint=install_hint("mcp"),
         ) from error

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from hermes.children.programs import trusted_path
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
 from hermes.settings.secrets import has_credentials, is_secret_name
@@ -45,11 +46,12 @@ class Values:
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     """What every server may see of the user's environment: where things are and which language, no keys."""
-    return {
+    given = {
         name: value
         for name, value in environment.items()
         if (name in _HANDED_ON or name.startswith(_FAMILIES)) and not has_credentials(value)
     }
+    return given | {"PATH": trusted_path(environment)}
 
 
 def telling(values: Mapping[str, str]) -> set[str]:

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+from hermes.children.programs import find_program
 
 _STEP = 0.5  # seconds between two signals
 _GRAIN = 0.01  # seconds between looks, where nothing says that a process has ended
@@ -143,10 +144,10 @@ class Child:
 def _find(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     if not argv:
         raise ValueError("a terminal needs a program")
-    program = shutil.which(argv[0], path=environ.get("PATH") or os.defpath)
+    program = find_program(argv[0], environ)
     if program is None:
         raise FileNotFoundError(f"there is no program {argv[0]}")
-    return str(Path(program).absolute())
+    return program
 
 
 def _open_pid(pid: int) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hermes.errors import HomeError, SettingsError
+from hermes.errors import FolderGone, HomeError, SettingsError
 from hermes.settings.home import Home, closed_folder
 from hermes.settings.parse import Problem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
@@ -21,6 +21,16 @@ MAX_BYTES = 1024 * 1024
 def environment() -> Mapping[str, str]:
     """The environment of this process."""
     return os.environ
+
+
+def current_folder() -> Path:
+    """The folder this process is in. FolderGone when it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise FolderGone(
+            "The folder you are in no longer exists.", hint="Change to one that does (cd ~) and run the command again."
+        ) from error
 
 
 class EventTarget(NamedTuple):

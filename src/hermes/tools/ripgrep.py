@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
 import msgspec
 
+from hermes.children.programs import beside_python, find_program
 from hermes.tools.ignore import repository
 from hermes.tools.walk import GlobFilter, Halt
 
@@ -47,11 +47,8 @@ class Scope(Protocol):
 
 def find_ripgrep(environment: Mapping[str, str]) -> Path | None:
     """The `rg` on PATH, else the one of the extra `search` beside our Python."""
-    folders = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
-    for program in (*(Path(folder, "rg") for folder in folders), Path(sys.executable).with_name("rg")):
-        if os.access(program, os.X_OK) and program.is_file():
-            return program
-    return None
+    found = find_program("rg", environment) or beside_python("rg")
+    return Path(found) if found else None
 
 
 def ripgrep_matches(program: Path, pattern: str, scope: Scope, halt: Halt) -> Iterator[Match]:

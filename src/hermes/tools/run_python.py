@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from hermes.children.python import python_command
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
@@ -61,7 +62,7 @@ class PythonRunner:
         """Runs Python code that can call your tools: tools.read_file("a.py") returns the text, or raises
         tools.ToolError. Only what it prints comes back: good for going through many files or results."""
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
-        command = shlex.join((sys.executable, "-I", "-B", "-u", "-c", source))
+        command = shlex.join(python_command("-B", "-u", "-c", source))
         tools = {name: one for name, one in self._tools().items() if name != "run_python"}
         dialogue = Dialogue(_with_python(self._surroundings), command, context)
         return await _Run(context, tools, dialogue, self._output).result(code, timeout)

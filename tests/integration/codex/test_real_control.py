@@ -319,6 +319,21 @@ async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any
     assert authorization == "Bearer fake-named"
 
 
+async def test_programs_of_the_project_are_for_codexs_commands_and_not_for_codex(real: Any) -> None:
+    own = real.cwd / ".venv" / "bin"
+    own.mkdir(parents=True)
+    (own / "own-tool").write_text("#!/bin/sh\necho from the project\n")
+    (own / "own-tool").chmod(0o755)
+    real.environ["PATH"] = f"{own}:{real.environ['PATH']}"
+    async with ModelServer(command("own-tool", login=False), "done") as server, real.bench(server.url) as bench:
+        session = bench.begin()
+        await bench.say(session, "go")
+        environ = _environment(_children(bench.engine.pid(session))[0])
+        (result,) = bench.events(session, ToolFinished)
+    assert str(own).encode() not in environ
+    assert "from the project" in result.text
+
+
 async def test_a_model_that_stalls_is_not_waited_for_for_ever(real: Any) -> None:
     real.codex = msgspec.structs.replace(real.codex, progress_timeout=0.8)
     async with ModelServer(Served(fault=Fault(hang="body")), "fine") as server, real.bench(server.url) as bench:

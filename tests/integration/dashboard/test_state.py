@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.integration.dashboard.house import House, opened
 
 from hermes.learning.change import FileChange, Provenance, SkillChange
@@ -11,6 +12,7 @@ from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import environment
 from hermes.settings.sections import Model
+from hermes.testing.traps import Traps
 
 _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 
@@ -33,6 +35,17 @@ async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_qu
         status = await house.call("GET", "/api/status", scope="observe")
         assert status["model"] == ""
         assert "none.gguf can't be read" in status["model_problem"]
+
+
+async def test_the_doctor_runs_nothing_of_the_folder_it_is_started_in(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traps = Traps(tmp_path / "full-of-traps")
+    monkeypatch.chdir(traps.folder)
+    for name, value in traps.environ.items():
+        monkeypatch.setenv(name, value)
+    assert (await house.call("GET", "/api/doctor"))["findings"]
+    assert traps.sprung == []
 
 
 async def test_a_command_is_judged_by_mode_and_reach(house: House) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.gateway.house import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
+from hermes.installation import install_hint
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import Discord, Gateway
 from hermes.testing.chat_server import Failure
@@ -281,5 +282,5 @@ async def test_a_library_that_is_missing_is_one_clear_line(
     async with ModelServer() as model, running(tmp_path, model, secrets, Gateway(platforms=(platform,))) as house:
         await until(lambda: house.status.state == "failed")
         assert house.status.error.startswith(f"{platform} needs a part that is not installed ({library}")
-        assert f"pip install 'hermes-agent[{platform}]'" in house.status.error
+        assert install_hint(platform) in house.status.error
         assert "\n" not in house.status.error

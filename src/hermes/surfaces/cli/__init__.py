@@ -14,6 +14,7 @@ def program() -> None:
     """`hermes` as a process. It ends at once: everything is closed and written by then, and Python's own tidying up
     of a process that is over takes longer than many commands."""
     gc.set_threshold(_GARBAGE)
+    _forget_the_started_folder()
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -21,6 +22,18 @@ def program() -> None:
         except (AttributeError, OSError, ValueError):  # closed, or its reader is gone: `main` has said so
             code = code or 1
     os._exit(code)
+
+
+def _forget_the_started_folder() -> None:
+    """With a relative PYTHONPATH, modules that are loaded from here on would come from whichever folder we are in."""
+    folders = os.environ.get("PYTHONPATH", os.sep).split(os.pathsep)
+    relative = [folder for folder in folders if not folder.startswith(os.sep)]
+    try:
+        here = set(map(os.path.abspath, relative))
+    except FileNotFoundError:  # the folder was deleted: nothing can be loaded from it
+        return
+    here.discard(os.path.dirname(sys.modules["hermes"].__path__[0]))  # noqa: PTH120 - this Hermes was found there
+    sys.path[:] = [folder for folder in sys.path if folder not in here]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import HermesError
+from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.origins import config_problems, secret_problems, variable_problems, variable_warnings
 from hermes.settings.parse import Problem
@@ -52,21 +53,39 @@ class Site(Struct, frozen=True):
         return folder
 
 
-def python_version(_site: Site) -> list[Finding]:
+def python_version(site: Site) -> list[Finding]:
     version = platform.python_version()
     if sys.version_info[:2] < (3, 11):  # noqa: UP036 - an installation can be carried to another Python
         return [Finding("python", FAIL, f"Python {version}", "Hermes needs Python 3.11 or newer.")]
-    return [Finding("python", OK, f"Python {version}")]
+    return [Finding("python", OK, f"Python {version}"), *_module_path(site)]
+
+
+def _module_path(site: Site) -> list[Finding]:
+    """A relative folder in PYTHONPATH is whichever one Hermes is started in: code there runs before ours."""
+    search_path = site.environ.get("PYTHONPATH", "")
+    if not search_path or all(map(os.path.isabs, search_path.split(os.pathsep))):
+        return []
+    text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
+    return [Finding("python", WARN, text, "Unset PYTHONPATH, or give whole paths in it.")]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
     try:
         import apsw
     except ImportError as error:
-        return [Finding("sqlite", FAIL, f"apsw can't be imported: {error}", "Reinstall it: pip install --force apsw")]
+        return [
+            Finding("sqlite", FAIL, f"apsw can't be imported: {error}", f"Reinstall it: {reinstall_command('apsw')}")
+        ]
     version = apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")[:3]) < _SQLITE:
-        return [Finding("sqlite", FAIL, f"SQLite {version} can damage a shared database", "pip install -U apsw")]
+        return [
+            Finding(
+                "sqlite",
+                FAIL,
+                f"SQLite {version} can damage a shared database",
+                f"Replace it: {reinstall_command('apsw')}",
+            )
+        ]
     return [Finding("sqlite", OK, f"SQLite {version} (apsw)")]
 
 
@@ -236,6 +255,19 @@ def sandbox(site: Site) -> list[Finding]:
     return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
 
 
+def git(site: Site) -> list[Finding]:
+    """Undo, and the history of memory and skills, are kept by git."""
+    from hermes.children.programs import find_program, passed_over
+
+    found = find_program("git", site.environ)
+    if found:
+        return [Finding("git", OK, found)]
+    text = "git is not here: turns can't be undone, and memory and skills have no history"
+    if elsewhere := passed_over("git", site.environ):
+        text = f"{elsewhere} is not used, as it lies where a model can write. {text[0].upper()}{text[1:]}"
+    return [Finding("git", WARN, text, "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).")]
+
+
 def model(site: Site) -> list[Finding]:
     from hermes.surfaces.cli.model_check import findings  # the doctor also works where models can't be loaded
 
@@ -271,6 +303,7 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     state_file,
     damaged_files,
     sandbox,
+    git,
     model,
     codex_engine,
     outside,

@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = find_home()
-    place = Place(home=home, settings=load(home=home), environ=environment(), tool_server=serve_command(environment()))
+    place = Place(home=home, settings=load(home=home), environ=environment(), tool_server=serve_command())
     if args.action == "status":
         lines = asyncio.run(status(place)).lines()
         print("\n".join(map(printable, lines)))

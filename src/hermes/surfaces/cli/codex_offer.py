@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from hermes import __version__
 from hermes.app import build
@@ -14,7 +13,7 @@ from hermes.app.toolbox import needs_of
 from hermes.codex.lend import lendable
 from hermes.codex.serve import Alone, serve
 from hermes.core.ports import Tool
-from hermes.settings.load import find_home, load, load_secrets
+from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.tools import session_tools
 
 
@@ -28,7 +27,7 @@ def serve_alone() -> None:
     """Serves what needs no session, until stdin ends."""
     with _app() as app:
         policy = Agent(app, load_secrets(home=app.home)).policy
-        asyncio.run(serve(Alone(_tools(app), policy, Path.cwd()), __version__))
+        asyncio.run(serve(Alone(_tools(app), policy, current_folder()), __version__))
 
 
 def _app() -> AbstractContextManager[App]:

@@ -1,7 +1,6 @@
 """`hermes cron add`, `edit`, `pause`, `resume` and `remove`."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from hermes.app.schedules_form import JobForm, given
 from hermes.errors import UsageError
 from hermes.schedules.zones import ScheduleError
 from hermes.schema.schedules import Instant, Job
+from hermes.settings.load import current_folder
 from hermes.surfaces.cli.cron_list import as_json, in_words, job_data, local, open_book
 from hermes.surfaces.terminal.text import one_line
 
@@ -32,7 +32,9 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
         case "add":
             first = not app.has_log or not book.store.any()
             wanted = _given(args)
-            job, planned = book.add(msgspec.convert({"cwd": str(Path.cwd())} | wanted, Draft))
+            if "cwd" not in wanted:
+                wanted["cwd"] = str(current_folder())
+            job, planned = book.add(msgspec.convert(wanted, Draft))
             _tell(app, args, job, planned, "is made")
             if first and not args.json:
                 print(_WHO_RUNS)

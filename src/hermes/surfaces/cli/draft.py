@@ -8,11 +8,12 @@ import hashlib
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.children.programs import find_program, passed_over
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
@@ -129,11 +130,23 @@ def editor() -> list[str]:
     except ValueError as error:
         raise HermesError(f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it.") from error
     if command:
-        return command
+        program = command[0] if "/" in command[0] else find_program(command[0], environ)
+        if program is None:
+            raise _no_such_editor(command[0], environ)
+        return [program, *command[1:]]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
         raise HermesError("There is no terminal for an editor, and none is chosen.", hint=hint)
     return _some_editor()
+
+
+def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
+    if found := passed_over(name, environ):
+        hint = (
+            f"The one at {found} is not used, as it lies in a project. If you trust it, set EDITOR to its whole path."
+        )
+        return HermesError(f"The editor was not found: {name}.", hint=hint)
+    return HermesError(f"The editor was not found: {name}.", hint="Set VISUAL or EDITOR to one that is installed.")
 
 
 def _open_editor(command: list[str], draft: Path) -> None:
@@ -152,8 +165,8 @@ def _open_editor(command: list[str], draft: Path) -> None:
 
 def _some_editor() -> list[str]:
     for name in ("sensible-editor", "nano", "vim", "vi"):
-        if shutil.which(name):
-            return [name]
+        if program := find_program(name, environment()):
+            return [program]
     raise HermesError("No editor was found.", hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE")
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hermes import __version__
-from hermes.errors import HermesError, UsageError
+from hermes.errors import FolderGone, HermesError, UsageError
 from hermes.surfaces.cli.commands import CHAT, COMMANDS, EXAMPLES, Command
 from hermes.surfaces.cli.parser import Parser, sentence
 
@@ -202,6 +202,8 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
 
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         return output_failed(error)
+    if isinstance(error, FileNotFoundError) and (gone := _folder_gone()):
+        return _explain(gone)
     _output_error()
     if debug or environment().get("HERMES_DEBUG", "") not in {"", "0"}:
         import traceback
@@ -214,6 +216,17 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
         styled=False,  # whatever broke may break the style too
     )
     return FAILED
+
+
+def _folder_gone() -> HermesError | None:
+    """Whether the folder the user is in was deleted: whatever needed it failed because of that."""
+    from hermes.settings.load import current_folder
+
+    try:
+        current_folder()
+    except FolderGone as error:
+        return error
+    return None
 
 
 def _output_error() -> OSError | None:

@@ -5,6 +5,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import msgspec
 
 from hermes.app import build
 from hermes.errors import HermesError, UsageError
+from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
@@ -134,7 +136,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
     except ImportError as error:
         raise HermesError(
             f"The dashboard needs a part that is not installed ({error.name}).",
-            hint="Install it with: pip install 'hermes-agent[web]'",
+            hint=install_hint("web"),
         ) from error
 
     def ready(served: Served, link: str) -> None:
@@ -181,11 +183,17 @@ def _has_screen() -> bool:
 
 def _open(link: str) -> None:
     """Shows the link in a browser, by way of a page that is gone at once: arguments of a process can be seen by all."""
+    import subprocess
     import tempfile
     import threading
-    import webbrowser
+
+    from hermes.children.programs import trusted_path
+    from hermes.children.python import module_command
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
-    webbrowser.open(Path(file.name).as_uri())
+    command = module_command("webbrowser", Path(file.name).as_uri())
+    environ, nowhere = {**environment(), "PATH": trusted_path(environment())}, subprocess.DEVNULL
+    start = partial(subprocess.run, command, env=environ, stdin=nowhere, stdout=nowhere, stderr=nowhere, check=False)
+    threading.Thread(target=start, daemon=True).start()
     threading.Timer(30.0, lambda: Path(file.name).unlink(missing_ok=True)).start()

@@ -12,6 +12,7 @@ from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Staff
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
+from hermes.settings.load import current_folder
 from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.follower import Follower
 from hermes.surfaces.dashboard.feeds.hub import Hub
@@ -31,7 +32,7 @@ class Dashboard:
         self.app = app
         self.doors = doors
         self.url = url
-        self.folder = Path.cwd()
+        self.folder = current_folder()
         self.started = app.clock.now()
         self.staff = Staff(app, secrets, "dashboard")
         self.jobs = ScheduleLoop(app, secrets)

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.errors import HermesError
 from hermes.events import default_bus
+from hermes.installation import install_hint
 from hermes.plugins import Catalogue, Plugin, sealed
 from hermes.surfaces.dashboard.api import find_file
 from hermes.surfaces.dashboard.gate.access import AccessTable
@@ -217,9 +218,7 @@ def _application(module: ModuleType) -> Any:
     try:
         from fastapi import APIRouter, FastAPI
     except ImportError as error:
-        raise HermesError(
-            "fastapi is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
-        ) from error
+        raise HermesError("fastapi is not installed.", hint=install_hint("web")) from error
     router = getattr(module, "router", None)
     if not isinstance(router, APIRouter):
         raise HermesError("it has no `router`, a FastAPI APIRouter")

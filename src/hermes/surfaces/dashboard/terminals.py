@@ -5,7 +5,6 @@ import asyncio
 import os
 import pwd
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +13,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.children.python import hermes_command
 from hermes.errors import HermesError, UsageError
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
-from hermes.settings.load import environment
+from hermes.settings.load import current_folder, environment
 from hermes.settings.sections import Dashboard as DashboardSettings
 
 Command: TypeAlias = Literal["hermes", "shell"]
@@ -192,9 +192,8 @@ class Terminals:
         if opening.command == "shell":
             shell = self._settings.shell or environment().get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
             return [shell or "/bin/sh"]
-        words = [sys.executable, "-m", "hermes"]
-        return [*words, "--resume", opening.session] if opening.session else words
+        return list(hermes_command(*(("--resume", opening.session) if opening.session else ())))
 
 
 def _folder(name: str) -> str:
-    return str(Path(name).expanduser() if name else Path.cwd())
+    return str(Path(name).expanduser() if name else current_folder())

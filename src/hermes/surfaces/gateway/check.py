@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hermes.errors import HermesError
+from hermes.installation import install_hint
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.registry import PLATFORMS, Platform, wanted
@@ -51,8 +52,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
         if missing:
             yield Found(FAIL, f"{name} can't connect: {missing[0]} is not set", f"hermes config set {missing[0]}")
         elif platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None:
-            to_do = f"pip install 'hermes-agent[{platform.extra}]'"
-            yield Found(FAIL, f"{name} needs a part that is not installed", to_do)
+            yield Found(FAIL, f"{name} needs a part that is not installed", install_hint(platform.extra))
         else:
             yield Found(OK, f"{name} is set up")
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes.errors import HermesError
+from hermes.installation import install_hint
 from hermes.surfaces.web.listening import listen
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ class Listener:
 
             from hermes.surfaces.web.haste import HastyRequests
         except ImportError as error:
-            raise HermesError(
-                "Listening needs a part that is not installed.", hint="Install it with: pip install 'hermes-agent[web]'"
-            ) from error
+            raise HermesError("Listening needs a part that is not installed.", hint=install_hint("web")) from error
         hint = "Choose another: hermes config set gateway.port 8711"
         place = listen(self._host, self._port, who="The gateway", hint=hint)
         config = uvicorn.Config(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
+from hermes.installation import install_hint
 from hermes.plugins import Catalogue, Plugin, sealed
 from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.api_server.keys import keys_file
@@ -71,7 +72,7 @@ def _builder(name: str, home: Home) -> Builder:
     try:
         return importlib.import_module(platform.module).build
     except ImportError as error:
-        hint = f"Install it with: pip install 'hermes-agent[{platform.extra}]'" if platform.extra else ""
+        hint = install_hint(platform.extra) if platform.extra else ""
         raise HermesError(f"{name} needs a part that is not installed ({error.name}).", hint=hint) from error
 
 

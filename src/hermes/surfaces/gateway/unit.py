@@ -2,9 +2,11 @@
 
 import getpass
 import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from hermes.children.programs import find_program, trusted_path
+from hermes.children.python import hermes_command
 from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.load import environment
@@ -23,7 +25,7 @@ StartLimitBurst=10
 
 [Service]
 Type=exec
-ExecStart={program} gateway run
+ExecStart={command}
 ExecReload=/bin/kill -HUP $MAINPID
 {account}WorkingDirectory={folder}
 Environment={home}
@@ -52,11 +54,11 @@ WantedBy={target}
 """
 
 
-def unit_text(home: Home, *, system: bool, user_home: Path, program: Path, path: str) -> str:
+def unit_text(home: Home, *, system: bool, user_home: Path, command: Sequence[str], path: str) -> str:
     """The unit. A user's own must not use what only root can set up; systemd ignores or refuses that by itself."""
     account = f"User={getpass.getuser()}\n" if system else ""
     return _UNIT.format(
-        program=_quoted(str(program)),
+        command=" ".join(map(_quoted, command)),
         account=account,
         folder=str(user_home).replace("%", "%%"),
         home=_quoted(f"HERMES_HOME={home.root}"),
@@ -67,9 +69,8 @@ def unit_text(home: Home, *, system: bool, user_home: Path, program: Path, path:
 
 def install(home: Home, *, system: bool, show: bool) -> int:
     """Writes the unit and has systemd run it now and from now on."""
-    program = Path(sys.argv[0]).resolve()
-    path = environment().get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    text = unit_text(home, system=system, user_home=Path.home(), program=program, path=path)
+    command, path = hermes_command("gateway", "run"), trusted_path(environment())
+    text = unit_text(home, system=system, user_home=Path.home(), command=command, path=path)
     if show:
         print(text, end="")
         return 0
@@ -117,8 +118,14 @@ def _folder(*, system: bool) -> Path:
 
 def _systemctl(*arguments: str, system: bool) -> None:
     command = ["systemctl", *(() if system else ("--user",)), *arguments]
+    program = find_program("systemctl", environment())
+    if program is None:
+        raise HermesError(
+            "systemd is not on this machine: there is no systemctl.",
+            hint="Run the gateway yourself: hermes gateway run",
+        )
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE)
+        done = subprocess.run([program, *command[1:]], check=False, capture_output=True, text=True, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
             f"systemd did not answer ({error}).", hint=f"The unit is written; when it does: {' '.join(command)}"

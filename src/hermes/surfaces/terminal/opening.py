@@ -10,7 +10,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.providers.routes import Route, first_route, route_for
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
-from hermes.settings.load import find_home, load, load_secrets
+from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.question import Question
@@ -55,22 +55,28 @@ def chosen(settings: Settings, question: Question) -> Settings:
 
 def find_place(app: App, question: Question) -> Place:
     """Which session and which folder are meant. Touches nothing."""
-    asked = Path(question.cwd or ".").expanduser().resolve()
-    if not asked.is_dir():
-        raise UsageError(f"There is no folder {asked}.", hint="--cwd names a folder that exists.")
     if not question.resume:
-        return Place(None, asked)
+        return Place(None, _asked_folder(question))
     if not app.has_log:
         raise HermesError("There are no sessions yet.", hint='Begin one: hermes "hello"')
     info = app.store.sessions.find(question.resume)
-    folder = Path(info.cwd) if info.cwd else asked
-    if question.cwd and folder.resolve() != asked:
+    folder = Path(info.cwd) if info.cwd else _asked_folder(question)
+    if question.cwd and folder.resolve() != _asked_folder(question):
         raise UsageError(
             f"Session {info.id} works in {folder}.", hint="Leave out --cwd to go on there, or begin a new session."
         )
     if not folder.is_dir():
         raise HermesError(f"Session {info.id} worked in {folder}, which is gone.", hint="Create the folder again.")
     return Place(info, folder)
+
+
+def _asked_folder(question: Question) -> Path:
+    """The folder that was named, else the one we are in."""
+    named = Path(question.cwd).expanduser()
+    folder = (named if named.is_absolute() else current_folder() / named).resolve()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", hint="--cwd names a folder that exists.")
+    return folder
 
 
 def begin(app: App, place: Place, surface: str) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-import shutil
 import time
 from pathlib import Path
 
 from hermes.app.attachments import images_of
+from hermes.children.programs import find_program
 from hermes.schema.messages import Image
+from hermes.settings.load import environment
 
 _SECONDS = 3.0
 _COMMANDS = (
@@ -19,16 +20,17 @@ _COMMANDS = (
 
 async def picture(folder: Path) -> Image | None:
     """The picture, kept in a file of this user's own; None when there is none, or no program that can tell."""
-    for command in _COMMANDS:
-        if shutil.which(command[0]) is None:
+    for name, *arguments in _COMMANDS:
+        program = find_program(name, environment())
+        if program is None:
             continue
-        data = await _output(command)
+        data = await _output(program, *arguments)
         if data.startswith(b"\x89PNG"):
             return images_of([str(await asyncio.to_thread(_keep, data, folder))])[0]
     return None
 
 
-async def _output(command: tuple[str, ...]) -> bytes:
+async def _output(*command: str) -> bytes:
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=pipe, stderr=null)
     try:

@@ -1,10 +1,10 @@
 """Which browser is driven, and how it is started: alone, walled in, and gone with its owner."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.children.programs import find_program, trusted_path
 from hermes.errors import ToolFailed
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "brave")
@@ -35,8 +35,7 @@ def find_executable(configured: str, environment: Mapping[str, str], bundled: st
         if not os.access(path, os.X_OK):
             raise ToolFailed(f"browser.executable is {configured!r}, which can't be run.", hint=_INSTALL)
         return str(path)
-    search = environment.get("PATH", os.defpath)
-    found = next((path for name in _NAMES if (path := shutil.which(name, path=search))), "")
+    found = next((path for name in _NAMES if (path := find_program(name, environment))), "")
     if found:
         return found
     if bundled and os.access(bundled, os.X_OK):
@@ -46,7 +45,8 @@ def find_executable(configured: str, environment: Mapping[str, str], bundled: st
 
 def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What the browser may see of the environment: no key, no proxy."""
-    return {name: value for name, value in environment.items() if name in _ENVIRONMENT or name.startswith("LC_")}
+    seen = {name: value for name, value in environment.items() if name in _ENVIRONMENT or name.startswith("LC_")}
+    return seen | {"PATH": trusted_path(environment)}
 
 
 def needs_no_sandbox() -> bool:

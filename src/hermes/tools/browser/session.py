@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.errors import ToolFailed
+from hermes.installation import install_hint
 from hermes.settings.sections import Browser
 from hermes.tools.browser.executable import ARGUMENTS, browser_environment, find_executable, needs_no_sandbox
 from hermes.tools.browser.incidents import Incidents
@@ -202,7 +203,7 @@ def _library_error() -> "type[Error]":
     try:
         from playwright.async_api import Error
     except ImportError as error:
-        raise ToolFailed(_EXTRA, hint="The user can install it: pip install 'hermes-agent[browser]'") from error
+        raise ToolFailed(_EXTRA, hint=f"For the user: {install_hint('browser')}") from error
     return Error
 
 

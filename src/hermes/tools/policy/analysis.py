@@ -53,7 +53,7 @@ _LANGUAGES = {
     ".rb": "ruby",
     ".pl": "perl",
 }
-_FETCHERS = frozenset(("curl", "wget", "http", "https", "xh", "ping", "ping6"))
+FETCHERS = frozenset(("curl", "wget", "http", "https", "xh", "ping", "ping6"))
 _JUDGES: dict[str, Callable[[Judging, str, Command], list[Finding]]] = {
     "sh": judge_shell,
     **dict.fromkeys(("eval", "trap", "source", "."), judge_evaluated),
@@ -69,6 +69,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
     finding: Finding
     paths: tuple[Path, ...] = ()
+    programs: frozenset[str] = frozenset()
+    """The names of the programs it runs."""
 
 
 def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgement:
@@ -81,7 +83,7 @@ def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgem
         finding = asks("it joins what may reach further with other work; each could run alone", finding.reach)
     if finding.level == Level.READ and finding.reach != "workspace" and judge.shared.programs - _INERT:
         finding = msgspec.structs.replace(finding, reach="workspace")  # no other program gets the network with it
-    return Judgement(finding, tuple(judge.shared.paths))
+    return Judgement(finding, tuple(judge.shared.paths), frozenset(judge.shared.programs))
 
 
 class _Shared(msgspec.Struct):
@@ -186,7 +188,7 @@ class Judge:
         if name == "git":
             finding, texts = judge_git(words, self.site)
             return [finding, self.named(words, name), *(one for text in texts for one in self.deeper(text))]
-        if name in _FETCHERS:
+        if name in FETCHERS:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
         if name in ("tee", "sponge"):
             copied = self._copied(command)

@@ -114,12 +114,12 @@ class ApprovalPolicy:
     def _command(self, tool: str, arguments: Mapping[str, Any], places: tuple[Path, Path], book: RuleBook) -> Decision:
         command = str(arguments["command"])
         workspace, folder = places
-        site = Site(workspace, (folder,), self._about.user_home, self._guard)
+        site = self._site(workspace, folder)
         wanted: Reach = arguments["reach"] if arguments.get("reach") in ("network", "machine") else "workspace"
         found = _judgement(command, site, book)
         hidden = spoof(command)
         finding = Finding(max(Level.UNCLEAR, found.finding.level), hidden, once=True) if hidden else found.finding
-        finding = _reached(finding, wanted)
+        finding = _reached(self._resolved(finding, found, site), wanted)
         tool_rule = book.for_tool(tool)
         if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
             finding = max(
@@ -142,6 +142,23 @@ class ApprovalPolicy:
             ),
             book,
         )
+
+    def _site(self, workspace: Path, folder: Path) -> Site:
+        path = self._about.environment.get("PATH", "")
+        return Site(workspace, (folder,), self._about.user_home, self._guard, path)
+
+    def _resolved(self, finding: Finding, found: "Judgement", site: Site) -> Finding:
+        """What is free because of a program's name is not when that name means a program of the workspace here.
+
+        Held by the sandbox without the network, such a program does no harm, whatever it is called.
+        """
+        if finding.level >= Level.ASK or (finding.reach == "workspace" and self._is_sandboxed):
+            return finding
+        for name in sorted(found.programs if finding.reason != BY_RULE else found.programs & _fetchers()):
+            if program := site.own_program(name):
+                reason = f"{name} is {program} here, a program of the project that may do anything"
+                return Finding(Level.ASK, reason, finding.reach, once=True)
+        return finding
 
     def _is_free(self, finding: Finding, command: str, site: Site) -> bool:
         """Whether a command may run unasked."""
@@ -238,7 +255,7 @@ class ApprovalPolicy:
 
     def _typing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
         """Input for a program that runs. It counts together with what was typed of its line before."""
-        place = Site(cwd, (cwd,), self._about.user_home, self._guard)
+        place = self._site(cwd, cwd)
         reach, finding = _typed(getattr(tool, "owner", None), arguments, place)
         if finding.level == Level.FORBID:
             return Decision("forbid", call_summary(tool, arguments), shown(finding.reason), reach)
@@ -334,6 +351,12 @@ def _judgement(command: str, site: Site, book: RuleBook) -> "Judgement":
     from hermes.tools.policy.analysis import judge_command
 
     return judge_command(command, site, book)
+
+
+def _fetchers() -> frozenset[str]:
+    from hermes.tools.policy.analysis import FETCHERS
+
+    return FETCHERS
 
 
 def _only_reads(command: str, site: Site) -> bool:

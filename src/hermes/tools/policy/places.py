@@ -35,6 +35,8 @@ class Site(msgspec.Struct, frozen=True):
     folders: tuple[Path, ...]
     home: Path
     guard: Guard
+    search_path: str = ""
+    """The PATH of the command."""
     seen: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
     """Words that were looked up already."""
 
@@ -79,6 +81,23 @@ class Site(msgspec.Struct, frozen=True):
     def is_temporary(self, path: Path) -> bool:
         """Whether a path is in a folder for what is not kept."""
         return any(is_within(path, folder) for folder in _TEMPORARY)
+
+    def own_program(self, name: str) -> Path | None:
+        """The file that a program's name means to the shell, if it is one of the workspace or a temporary one: then
+        the name says nothing of what it does."""
+        for program in self.paths(Word(name)) if "/" in name else self._found_on_path(name):
+            if any(self.is_inside(place) or self.is_temporary(place) for place in (program, program.resolve())):
+                return program
+        return None
+
+    def _found_on_path(self, name: str) -> Iterator[Path]:
+        """The first on PATH. What lies in a relative folder depends on where the command is, and counts too."""
+        for folder in self.search_path.split(os.pathsep) if self.search_path else ():
+            places = [Path(folder)] if os.path.isabs(folder) else [place / folder for place in self.folders]  # noqa: PTH117
+            programs = [place / name for place in places if os.access(place / name, os.X_OK)]
+            yield from programs
+            if programs:
+                return
 
     def is_root(self, word: Word) -> bool:
         """Whether a word means the whole system, a main part of it, a home, or Hermes' own home."""

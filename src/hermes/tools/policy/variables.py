@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, READ, Finding, asks
+from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks
 from hermes.tools.policy.places import Site
 from hermes.tools.policy.words import Word
 
@@ -40,8 +40,10 @@ def assigned(name: str, word: Word, site: Site) -> Finding:
     name = name.partition("[")[0]
     if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
         return KINDS["history"]
-    if not re.fullmatch(_RISKY, name) or _is_harmless(name, word, site):
+    if not re.fullmatch(_RISKY, name):
         return READ
+    if _is_harmless(name, word, site):
+        return WORK if name == "PATH" and _has_own_folder(word, site) else READ
     return asks(f"it sets {name}, which changes what other programs do")
 
 
@@ -55,6 +57,12 @@ def _is_harmless(name: str, word: Word, site: Site) -> bool:
     if re.fullmatch(_SETTINGS, name):
         return bool(re.fullmatch(_ONLY_SIZES, word.text)) or name == "PYTHONWARNINGS"
     return bool(re.fullmatch(_HARMLESS_VALUES, word.text))
+
+
+def _has_own_folder(word: Word, site: Site) -> bool:
+    """Whether programs of the workspace come to be found by name: then no name gets the network unasked."""
+    folders = [re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder) for folder in word.text.split(":")]
+    return any(re.fullmatch(_OWN_FOLDER, folder) for folder in folders)
 
 
 def _is_trusted(folder: str, site: Site) -> bool:

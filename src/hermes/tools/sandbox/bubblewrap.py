@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.children.python import own_code
 from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
 from hermes.tools.sandbox.places import Hidden, find_hidden, is_workspace, protected, sockets
 from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
@@ -157,9 +158,10 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _kept(own: Iterable[Path]) -> Iterator[str]:
-    """What of the workspace stays as it is. A link is left to where it leads; what is not there yet is looked after
-    by `restore`, as covering it would make it."""
+    """What of the workspace stays as it is, this Hermes too where it runs from there. A link is left to where it leads;
+    what is not there yet is looked after by `restore`, as covering it would make it."""
     for workspace in own:
+        yield from (str(path) for path in own_code() if workspace in path.parents)
         yield from (path for path in protected(workspace) if os.path.exists(path) and not os.path.islink(path))  # noqa: PTH110, PTH114
 
 

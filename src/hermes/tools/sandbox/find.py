@@ -6,8 +6,10 @@ import platform
 import stat
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from hermes.children.programs import find_program, trusted_path
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.fence import Fence, Launch, NoSandbox, Sandbox, Started
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
@@ -18,11 +20,15 @@ _FETCHED = Path(".cache/hermes/bubblewrap/usr/bin")
 _PATIENCE = 5.0
 
 
-@functools.lru_cache(maxsize=4)
 def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) -> Sandbox:
     """The best sandbox that really works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
+    return _best_sandbox(trusted_path({"PATH": search_path}) if search_path else "", user_home)
+
+
+@functools.lru_cache(maxsize=4)
+def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
     program = find_bubblewrap(search_path, user_home)
     why = "bubblewrap is not installed."
     if program is not None:
@@ -52,9 +58,7 @@ def landlock_or_none(why: str) -> Sandbox:
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
     """The program `bwrap`: a system's own first, then along the search path, then one that was fetched."""
-    folders = [*_USUAL, *(folder for folder in search_path.split(os.pathsep) if folder.startswith("/"))]
-    for folder in (*map(Path, folders), user_home / _FETCHED):
-        program = folder / "bwrap"
+    for program in _bubblewraps(search_path, user_home):
         try:
             info = program.stat()
         except OSError:
@@ -63,6 +67,13 @@ def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
         if trusted and stat.S_ISREG(info.st_mode) and os.access(program, os.X_OK):
             return program
     return None
+
+
+def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
+    yield from (Path(folder, "bwrap") for folder in _USUAL)
+    if search_path and (found := find_program("bwrap", {"PATH": search_path})):
+        yield Path(found)
+    yield user_home / _FETCHED / "bwrap"
 
 
 def _try(sandbox: Sandbox) -> str:

@@ -49,11 +49,16 @@ class Shadows:
         self, home: Path, *, environment: Mapping[str, str], user_home: Path, clock: Clock, limits: Limits | None = None
     ) -> None:
         self.folder = Path(os.path.realpath(home)) / "undo"
-        self.git = find_git(environment)
+        self._environment = environment
         self.clock = clock
         self.limits = limits or Limits()
         self._home = Path(os.path.realpath(home))
         self._user_home = Path(os.path.realpath(user_home))
+
+    @property
+    def git(self) -> str:
+        """Where git is; empty when there is none that can be used."""
+        return find_git(self._environment)
 
     def at(self, workspace: Path) -> "Shadow":
         """The shadow of a working directory. Touches nothing."""

@@ -14,6 +14,7 @@ import msgspec
 
 from hermes import __version__
 from hermes.errors import ToolFailed
+from hermes.installation import DISTRIBUTION
 from hermes.tools.web.gate import Gate, Passage, Unresolved
 from hermes.tools.web.urls import Place, follow, read_url
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-USER_AGENT = f"hermes-agent/{__version__} (an AI agent that reads pages for its user)"
+USER_AGENT = f"{DISTRIBUTION}/{__version__} (an AI agent that reads pages for its user)"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HOPS = 5
 _TRIED = 4  # addresses of one host

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import sys
 import typing
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from msgspec import Meta
 from hermes import __version__
 from hermes.app.staff import Choice
 from hermes.app.toolbox import needs_of
+from hermes.children.python import hermes_command
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.providers.local import PROVIDER as EMBEDDED
@@ -221,7 +221,7 @@ class StateRoutes:
 
     async def _examine(self) -> Any:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "hermes", "doctor", "--json",
+            *hermes_command("doctor", "--json"),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             env={**environment(), "HERMES_HOME": str(self._app.home.root)},
         )  # fmt: skip

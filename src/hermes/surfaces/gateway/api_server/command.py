@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.errors import HermesError, UsageError
+from hermes.installation import install_hint
 from hermes.settings import Home, Secrets
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.gateway.api_server.keys import DEFAULT, SCOPES, ApiKeys, Key, Scope
@@ -118,7 +119,7 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
     except ImportError as error:
         raise HermesError(
             f"The API server needs a part that is not installed ({error.name}).",
-            hint="Install it with: pip install 'hermes-agent[web]'",
+            hint=install_hint("web"),
         ) from error
 
     def ready(url: str) -> None:

@@ -1,9 +1,9 @@
 """Commands about rights and set-up: tools, MCP servers, approvals, settings, the doctor."""
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING
 
+from hermes.children.python import hermes_command
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.text import clean, count, cut, one_line
 
@@ -77,7 +77,7 @@ async def hermes(chat: "Chat", *arguments: str) -> None:
     """Runs a command of `hermes` beside the chat and shows what it prints."""
     pipe, out = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes", *arguments, stdin=pipe, stdout=out, stderr=asyncio.subprocess.STDOUT
+        *hermes_command(*arguments), stdin=pipe, stdout=out, stderr=asyncio.subprocess.STDOUT
     )
     try:
         printed, _ = await asyncio.wait_for(process.communicate(), _SECONDS)

@@ -1,0 +1,73 @@
+"""How this copy of Hermes was installed, and the command that adds a part to exactly this copy.
+
+The command names this copy's own folder, or a distribution that is installed already, so that an index is asked only
+for the part's own packages and never for a product of our name.
+"""
+
+import sys
+from pathlib import Path
+
+DISTRIBUTION = "hermes-companion"
+
+
+def install_hint(extra: str) -> str:
+    """How the user gets an optional part (an extra of pyproject.toml) for this copy."""
+    command = _install_command(extra)
+    return f"Install it with: {command}" if command else f"Install Hermes again, with its part {extra!r}."
+
+
+def reinstall_command(package: str) -> str:
+    """What to type to get one of the packages we run on anew."""
+    return _pip("install", "--upgrade", "--force-reinstall", "--no-deps", package)
+
+
+def _install_command(extra: str) -> str:
+    """Empty when nobody knows how this copy came here."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        installed = distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        installed = None
+    noted = installed.read_text("direct_url.json") if installed is not None else None
+    checkout = _checkout(noted or "")
+    if checkout is not None:
+        return _pip("install", "-e", f"{checkout}[{extra}]")
+    if installed is None:
+        return ""
+    part = f"{DISTRIBUTION}[{extra}]=={installed.version}"  # what is installed; no other version is looked for
+    if (Path(sys.prefix) / "pipx_metadata.json").is_file():
+        environment = Path(sys.prefix).name  # pipx calls it by the product's name and the user's suffix
+        return _joined("pipx", "runpip", environment, "install", part)
+    return _pip("install", part)
+
+
+def _pip(*arguments: str) -> str:
+    """pip, for the Python that runs us. uv makes environments without pip, and installs into them from outside."""
+    from importlib.util import find_spec
+
+    if find_spec("pip") is None:
+        return _joined("uv", "pip", *arguments[:1], "--python", sys.executable, *arguments[1:])
+    return _joined(sys.executable, "-m", "pip", *arguments)
+
+
+def _joined(*words: str) -> str:
+    import shlex
+
+    return shlex.join(words)
+
+
+def _checkout(origin: str) -> Path | None:
+    """The folder of the source code, when this copy runs from one. `origin` is what pip noted when it installed."""
+    import json
+    from urllib.parse import unquote, urlsplit
+
+    noted = json.loads(origin) if origin else {}
+    folder = Path(__file__).resolve().parents[2]
+    if noted.get("dir_info", {}).get("editable"):
+        folder = Path(unquote(urlsplit(noted["url"]).path))
+    try:
+        ours = f'name = "{DISTRIBUTION}"' in (folder / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return folder if ours else None

