@@ -17,6 +17,7 @@ from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded, TurnS
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
+from hermes.store.row import checksum
 
 TEXT = st.text(max_size=30)
 TOKENS = st.integers(0, 1000)
@@ -240,9 +241,10 @@ def test_names_are_found_by_id_beginning_title_and_age(store: Store) -> None:
 
 def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store, tmp_path: Path) -> None:
     store.log.create("s", SessionCreated())
-    store.log.append("s", UserMessage(text="x"))
+    (row,) = store.log.append("s", UserMessage(text="x"))
+    crc = checksum(row._replace(type="agent.message.future"))
     connection = connect(tmp_path / "state.db", busy_timeout=5)
-    connection.execute("UPDATE events SET type = 'agent.message.future' WHERE seq = 2")
+    connection.execute("UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2", (crc,))
     connection.close()
     with pytest.raises(StoreError, match="newer Hermes"):
         store.log.messages("s")

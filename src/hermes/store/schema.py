@@ -21,6 +21,9 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 """
 
+LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
+"""The largest `id` that was ever given, also to a row that was deleted since."""
+
 PROJECTIONS = """
 CREATE TABLE sessions (
   id         TEXT PRIMARY KEY,

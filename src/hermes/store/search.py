@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from itertools import islice
+from typing import TypeVar
 
 import apsw
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from hermes.errors import StoreError
 from hermes.store.connection import log, only_the_index
 from hermes.store.database import Database
+from hermes.store.row import STORED, Row, checked
 from hermes.store.words import match_expression, split
 
 T = TypeVar("T")
@@ -23,11 +25,11 @@ _BACKLOG = """
 SELECT id, CAST(data AS BLOB) FROM events
 WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) ORDER BY id LIMIT ?
 """
-_FIND = """
-SELECT events.session, events.seq, events.ts, events.role, sessions.title, events.data
-FROM search CROSS JOIN events ON events.id = search.rowid CROSS JOIN sessions ON sessions.id = events.session
-WHERE search MATCH :words {} ORDER BY search.rowid DESC LIMIT :limit
-"""
+_FIND = f"""
+SELECT {STORED}, (SELECT title FROM sessions WHERE sessions.id = session)
+FROM search CROSS JOIN events ON events.id = search.rowid
+WHERE search MATCH :words {{}} ORDER BY search.rowid DESC LIMIT :limit
+"""  # noqa: S608 - our own names
 # A session's rows lie between its first and its last, so the index need not be looked at elsewhere.
 _IN_SESSION = """
 AND events.session = :session
@@ -78,13 +80,12 @@ class Search:
         if not exact:
             raise StoreError("nothing to search for", hint="Give at least one word (letters or digits).")
         self.catch_up()
-        rows = self._matching(exact, session, limit)
-        if len(rows) < limit and loose != exact:
-            known = set(rows)
-            rows += [row for row in self._matching(loose, session, limit) if row not in known]
+        found = self._matching(exact, session, limit)
+        if len(found) < limit and loose != exact:
+            found |= {row: title for row, title in self._matching(loose, session, limit).items() if row not in found}
         return [
-            Hit(session=found, seq=seq, ts=ts, role=role, title=title, snippet=snippet(_searchable(data), query))
-            for found, seq, ts, role, title, data in rows[:limit]
+            Hit(row.session, row.seq, row.ts, row.role or "", title, snippet(_searchable(row.data), query))
+            for row, title in islice(found.items(), limit)
         ]
 
     def catch_up(self) -> None:
@@ -97,15 +98,21 @@ class Search:
         while write_indexed(self._db, index_step):
             pass
 
-    def _matching(self, expression: str, session: str, limit: int) -> list[tuple[Any, ...]]:
+    def _matching(self, expression: str, session: str, limit: int) -> dict[Row, str]:
+        """Rows that match, in order, each with the title of its session."""
         statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
         values = {"words": expression, "session": session, "limit": limit}
+
+        def job(connection: apsw.Connection) -> dict[Row, str]:
+            found = connection.execute(statement, values).fetchall()
+            return dict(zip(checked(row[:-1] for row in found), (row[-1] or "" for row in found), strict=True))
+
         try:
-            return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
+            return self._db.look(job)
         except StoreError as error:
             _reset_if_damaged(self._db, error)
         self.catch_up()
-        return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
+        return self._db.look(job)
 
 
 def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
