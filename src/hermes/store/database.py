@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ _IDLE = 1.0  # seconds without a write before projections that may lag are broug
 _SLOW = 0.02  # seconds after which a write is too slow for an event loop
 _UNHURRIED = 50  # writes that the thread gets after such a one
 _BREATH = 0.05  # seconds between two steps of that
+_AT_LEAST_EVERY = 5.0  # seconds between two such steps where somebody always writes
 
 
 class Database:
@@ -72,6 +73,7 @@ class Database:
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
+        self._caught_up = time.monotonic()  # when projections that may lag were last brought nearer
         self._unhurried = 0  # writes that go to the thread because the disk was slow
         self._shared: Checkpoints | None = None  # many write at once: the thread commits together what they submit
         self._busy_timeout = busy_timeout
@@ -140,6 +142,19 @@ class Database:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
                     raise apsw.CorruptError(f"a text that is none ({error.reason})") from error
+        except StoreDamaged as error:
+            self._note_damage(error)
+            raise
+
+    @contextmanager
+    def separate_reader(self) -> Iterator[apsw.Connection]:
+        """A connection for a read that takes long: others read meanwhile."""
+        self._refuse_after_fork()
+        try:
+            with in_our_words(self._shown):
+                connection = connect(self.path, busy_timeout=self._busy_timeout, change=False, read_only=self.read_only)
+                with closing(connection):
+                    yield connection
         except StoreDamaged as error:
             self._note_damage(error)
             raise
@@ -229,11 +244,14 @@ class Database:
                 continue
             while self._commit_waiting():
                 pass
+            if ringing and time.monotonic() - self._caught_up > _AT_LEAST_EVERY:
+                self._catch_up()
             pause = _IDLE
 
     def _idle(self) -> float | None:
         """A step of what can wait; returns how long to pause after it."""
-        if time.monotonic() - self._written < _IDLE:
+        now = time.monotonic()
+        if now - self._written < _IDLE and now - self._caught_up < _AT_LEAST_EVERY:
             return _IDLE
         self._asleep = True  # before the last look, so that a write just after it rings
         if not self._catch_up():
@@ -297,6 +315,7 @@ class Database:
         """Brings lagging projections nearer; True while there is more to do."""
         if self._on_idle is None:
             return False
+        self._caught_up = time.monotonic()
         try:
             with self._writing, in_our_words(self._shown), self._writer_transaction():
                 return self._on_idle(self._writer)

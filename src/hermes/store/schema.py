@@ -24,7 +24,10 @@ CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
 """The largest `id` that was ever given, also to a row that was deleted since."""
 
-PROJECTIONS = """
+SEARCH_OPTIONS = "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
+"""The full-text index. What it gets are words already, see words.py."""
+
+PROJECTIONS = f"""
 CREATE TABLE sessions (
   id         TEXT PRIMARY KEY,
   epoch      INTEGER NOT NULL,
@@ -66,13 +69,10 @@ CREATE TABLE leases (
   expires REAL NOT NULL
 ) WITHOUT ROWID;
 
--- What it gets are words already, see words.py.
-CREATE VIRTUAL TABLE search USING fts5 (
-  words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'
-);
+CREATE VIRTUAL TABLE search USING fts5 ({SEARCH_OPTIONS});
 CREATE TABLE search_progress (indexed INTEGER NOT NULL);  -- events.id up to which `search` is complete
 INSERT INTO search_progress VALUES (0);
-"""
+"""  # noqa: S608 - our own words
 
 CLAIMS = """
 CREATE TABLE claims (
