@@ -361,6 +361,31 @@ def test_damage_that_opening_meets_in_a_large_database_is_repaired_at_once(
         assert store.recovery is None
 
 
+REBUILD = """
+import re, sys
+from pathlib import Path
+from hermes.store import open_store
+
+def most_memory():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
+open_store(Path(sys.argv[1]).with_name("sound.db")).close()
+before = most_memory()
+with open_store(Path(sys.argv[1])) as store:
+    print(store.recovery is not None, most_memory() - before)
+"""
+
+
+def test_a_rebuild_needs_far_less_memory_than_the_file_has(tmp_path: Path, large: Path) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    overwrite(path, pages_of(path, "jobs", "leaf")[0], lambda page: bytes(len(page)))
+    done = subprocess.run([sys.executable, "-c", REBUILD, str(path)], check=True, capture_output=True, text=True)
+    rebuilt, memory = done.stdout.split()
+    assert rebuilt == "True"
+    assert int(memory) < path.stat().st_size / 2
+
+
 def test_a_damaged_database_of_an_older_version_is_rebuilt_in_the_new_one(tmp_path: Path, large: Path) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)

@@ -7,10 +7,11 @@ what stood on the bad pages, and nothing is invented. Format: https://www.sqlite
 
 import struct
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from hermes.store.row import MAX_EVENT_BYTES, Row, checksum
-from hermes.store.wal import Content, content, overlay, page_size
+from hermes.store.wal import PAGES_AT_ONCE, Content, content, let_go, overlay, page_size
 
 PAGE_SIZE = 4096  # of every file we make
 
@@ -53,10 +54,13 @@ class Pages:
         self._newer = newer
 
     def numbers(self) -> Iterator[int]:
-        """Numbers of all pages there are, from 1."""
+        """Numbers of all pages there are, from 1. What was read of the files does not stay in memory."""
         last = -(-len(self._main) // self.size)
-        yield from range(1, last + 1)
-        yield from (number for number in sorted(self._newer) if number > last)
+        for number in chain(range(1, last + 1), (number for number in sorted(self._newer) if number > last)):
+            if number % PAGES_AT_ONCE == 0:
+                let_go(self._main)
+                let_go(self._wal)
+            yield number
 
     def __getitem__(self, number: int) -> bytes:
         at = self._newer.get(number)
