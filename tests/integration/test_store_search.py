@@ -53,6 +53,7 @@ def found(store: Store, query: str, **options: str) -> list[int]:
 @example(text="𐒰𐓘 𞤀𞤣 ᲐᲑ")  # scripts that are younger than SQLite's tables
 @example(text="İI ǅ ﬀ ß ς Σ ΐ")
 @example(text="0㋀")
+@example(text="0\U00030000\U0002ebe1")
 def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None:
     (row,) = shared.log.append("s", UserMessage(text=text))
     for word in re.findall(r"[^\W_]+", text):

@@ -14,11 +14,12 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.database import Database
+from hermes.store.frames import keep_frame
 from hermes.store.leases import Lease, require
 from hermes.store.projection import project
 from hermes.store.row import COLUMNS, STORED, Row, checked, checksum, draft
 
-_INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
@@ -224,7 +225,8 @@ def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
 
 def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
     """Inserts a row and folds it into the projections; the row comes back with its id."""
-    connection.execute(_INSERT, (*row[1:], checksum(row)))
+    inner, frame = keep_frame(connection, event, row.data)
+    connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
     project(connection, row, event)
     return row._replace(id=connection.last_insert_rowid())
 

@@ -171,8 +171,18 @@ CREATE TABLE gateway_codes (
 CREATE TABLE gateway_failures (at REAL NOT NULL);  -- wrong pairing codes
 """
 
+FRAMES = """
+-- Text that many rows have in common, see frames.py.
+CREATE TABLE frames (
+  id   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL
+);
+ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if that is kept apart
+CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
+"""
+
 KEPT: tuple[str, ...] = ("jobs", "instants", "gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_people")
 """Tables that are no projection: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS)
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)
 """Step n brings a file of version n to version n + 1; a new file runs them all."""

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionBusy, SessionNotFound, UsageError
+from hermes.store import frames
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
@@ -154,6 +155,7 @@ class Sessions:
             for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            connection.execute(frames.FORGET)
             return int(rows)
 
         rows = write_indexed(self._db, job)

@@ -116,7 +116,7 @@ def _phrase(term: str, *, prefix: bool) -> str:
     words, names = split(term, asked=True)
     if not words:
         return ""
-    lone = len(words) == 1 and re.fullmatch(_LONE, words[0])
+    lone = re.fullmatch(_LONE, words[-1])
     star = " *" if lone or (prefix and len(words[-1]) >= _SHORTEST_BEGINNING) else ""
     inner = f'words : "{" ".join(words)}"{star}'
     if names and "".join(words) != names[0]:

@@ -49,6 +49,7 @@ def test_the_quick_way_for_ascii_cuts_as_the_other_one_does(text: str) -> None:
         ("fooBar.bazQux", '(words : "foo bar baz qux")'),
         ("天", '(words : "天" * OR names : "天" *)'),
         ("好abc", '(words : "好 abc")'),
+        ("abc好", '(words : "abc 好" *)'),
         ("-only -excluded", ""),
         ('"" - !', ""),
     ],
