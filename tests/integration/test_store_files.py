@@ -110,10 +110,8 @@ def file_of_version(path: Path, version: int) -> None:
         for seq, event in enumerate(events, 1):
             entry = draft(event)
             row = Row(0, "s", seq, 1, 1.7e9 + seq, entry.type, entry.role, "", entry.data)
-            connection.execute(
-                f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row[1:], checksum(row)),
-            )
+            insert = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+            connection.execute(insert, (*row[1:], checksum(row)))
             project(connection, row, event)
 
 
