@@ -92,7 +92,7 @@ class Crowd(Load):
             while number - len(self.promised) >= _AT_ONCE:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
             if number + 1 in self._marks:
-                self.sizes[number + 1] = _memory(pid, "VmRSS")
+                self.sizes[number + 1] = memory_mb(pid, "VmRSS")
 
     def report(self) -> int:
         for sessions, size in self.sizes.items():
@@ -139,7 +139,7 @@ async def _measure(folder: Path, load: Load) -> int:
             else:
                 await load.run(telegram)
             await _answered(telegram, load)
-            memory, cpu = _memory(process.pid), _cpu(process.pid) - before
+            memory, cpu = memory_mb(process.pid), _cpu(process.pid) - before
         finally:
             process.terminate()
             with contextlib.suppress(TimeoutError):
@@ -182,7 +182,8 @@ def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
     return 0 if ok else 1
 
 
-def _memory(pid: int, which: str = "VmHWM") -> float:
+def memory_mb(pid: int, which: str = "VmHWM") -> float:
+    """Megabytes a process has in memory: at most (`VmHWM`) or now (`VmRSS`)."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(rf"{which}:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else float("inf")

@@ -10,6 +10,9 @@ from typing import TypedDict
 
 import pytest
 
+from hermes.schema.events import SessionCreated
+from hermes.store import open_store
+
 HERMES = Path(sys.executable).with_name("hermes")
 
 
@@ -81,7 +84,7 @@ def about_state(home: Path) -> Finding:
 
 
 def test_a_sound_database_is_in_order_and_one_open_to_others_is_not(tmp_path: Path) -> None:
-    database(tmp_path)
+    open_store(tmp_path / "state.db").close()
     assert about_state(tmp_path)["status"] == "ok"
     (tmp_path / "state.db").chmod(0o644)
     found = about_state(tmp_path)
@@ -110,6 +113,20 @@ def test_a_database_that_would_be_refused_or_rebuilt_fails(
     assert message in found["message"]
     assert found["to_do"]
     assert (tmp_path / "state.db").read_bytes() == content
+
+
+def test_a_database_whose_header_alone_is_sound_fails(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated(cwd="/a/folder/of/mine"))
+    path.write_bytes(content := path.read_bytes().replace(b"/a/folder/of/mine", b"/a/folder/of/hers"))
+    before = set(tmp_path.iterdir())
+    found = about_state(tmp_path)
+    assert found["status"] == "fail"
+    assert "is damaged" in found["message"]
+    assert "hermes sessions check" in found["to_do"]
+    assert path.read_bytes() == content
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_a_home_that_can_not_be_used_fails(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
+from hermes.store.schema import MIGRATIONS
 
 PAGE = 4096
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -308,6 +309,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def page_of(path: Path, number: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek((number - 1) * PAGE)
+        return file.read(PAGE)
+
+
 def overwrite(path: Path, page: int, change: Callable[[bytes], bytes]) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * PAGE)
@@ -337,6 +344,133 @@ def test_damage_met_while_open_stops_writing_and_is_repaired_at_the_next_opening
         assert len(store.search.find('"needle5"')) == 9
     with open_store(path) as store:
         assert store.recovery is None
+
+
+@pytest.mark.parametrize("table", ["sqlite_schema", "sessions", "search_config", "jobs"])
+def test_damage_that_opening_meets_in_a_large_database_is_repaired_at_once(
+    tmp_path: Path, large: Path, table: str
+) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    overwrite(path, pages_of(path, table, "leaf")[-1], lambda page: bytes(len(page)))
+    with open_store(path) as store:
+        assert store.recovery
+        assert store.recovery.rows == 9001
+        store.log.append("s", UserMessage(text="goes on"))
+    with open_store(path) as store:
+        assert store.recovery is None
+
+
+REBUILD = """
+import re, sys
+from pathlib import Path
+from hermes.store import open_store
+
+def most_memory():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
+open_store(Path(sys.argv[1]).with_name("sound.db")).close()
+before = most_memory()
+with open_store(Path(sys.argv[1])) as store:
+    print(store.recovery is not None, most_memory() - before)
+"""
+
+
+def test_a_rebuild_needs_far_less_memory_than_the_file_has(tmp_path: Path, large: Path) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    overwrite(path, pages_of(path, "jobs", "leaf")[0], lambda page: bytes(len(page)))
+    done = subprocess.run([sys.executable, "-c", REBUILD, str(path)], check=True, capture_output=True, text=True)
+    rebuilt, memory = done.stdout.split()
+    assert rebuilt == "True"
+    assert int(memory) < path.stat().st_size / 2
+
+
+def test_a_damaged_database_of_an_older_version_is_rebuilt_in_the_new_one(tmp_path: Path, large: Path) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    overwrite(path, pages_of(path, "events", "leaf")[40], lambda page: bytes(len(page)))
+    with open_store(path, migrations=(*MIGRATIONS, "CREATE TABLE notes (text TEXT)")) as store:
+        assert store.recovery
+        assert store.recovery.rows + store.recovery.lost == 9001
+        assert store.check().problems == []
+
+
+def test_a_flipped_bit_in_a_large_database_is_not_served(tmp_path: Path, large: Path) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    victim = next(page for page in pages_of(path, "events", "leaf") if b"needle77 " in page_of(path, page))
+    overwrite(path, victim, lambda page: page.replace(b"needle77 ", b"noodle77 "))
+    readers: list[Callable[[Store], object]] = [
+        lambda store: store.log.messages("s"),
+        lambda store: list(store.log.every_event("s")),
+        lambda store: store.log.every(limit=9001),
+        lambda store: store.log.since(0, limit=9001),
+        lambda store: store.log.branch("s", "branch"),
+        lambda store: store.search.find("needle77"),
+        lambda store: list(store.transfer.export("s")),
+    ]
+    for read in readers:
+        with open_store(path) as store:
+            assert store.recovery is None
+            with pytest.raises(StoreDamaged, match="does not match its checksum"):
+                read(store)
+        path.with_name("state.db.suspect").unlink()
+    with pytest.raises(StoreDamaged), open_store(path) as store:
+        store.log.messages("s")
+    with open_store(path) as store:
+        assert store.recovery
+        assert store.recovery.lost == 1
+
+
+def test_damage_met_while_open_leaves_the_file_as_it_was(tmp_path: Path, large: Path) -> None:
+    path = tmp_path / "state.db"
+    shutil.copy(large, path)
+    overwrite(path, pages_of(path, "events", "leaf")[40], lambda page: bytes(len(page)))
+    damaged = path.read_bytes()
+    with open_store(path) as store:
+        store.log.append("s", UserMessage(text="in the write-ahead log"))
+        with pytest.raises(StoreDamaged):
+            store.log.messages("s")
+    assert path.read_bytes() == damaged
+    with open_store(path) as store:
+        assert store.log.messages("s")[-1] == UserMessage(text="in the write-ahead log")
+
+
+@pytest.mark.parametrize("left", [None, b"", bytes(200_000)])
+def test_a_lost_write_ahead_log_is_told(tmp_path: Path, left: bytes | None) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        run(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+        for number in range(7):
+            store.log.append("s", UserMessage(text=f"{number}"))
+        main = path.read_bytes()
+    path.write_bytes(main)  # as a crash leaves it, but for the log
+    for part in path.parent.glob("state.db-*"):
+        part.unlink()
+    if left is not None:
+        path.with_name("state.db-wal").write_bytes(left)
+    with open_store(path) as store:
+        assert store.recovery
+        assert store.recovery.lost == 7
+        assert "the last 7 rows are missing: its write-ahead log is gone or was emptied" in str(store.recovery)
+        store.log.append("s", UserMessage(text="goes on"))
+        assert len(store.log.messages("s")) == 1
+    with open_store(path) as store:
+        assert store.recovery is None
+
+
+def test_a_database_that_was_put_in_its_place_has_lost_nothing(tmp_path: Path) -> None:
+    path, other = tmp_path / "state.db", tmp_path / "other.db"
+    for name, rows in ((path, 9), (other, 2)):
+        with open_store(name) as store:
+            store.log.create("s", SessionCreated())
+            store.log.append("s", *(UserMessage(text=str(number)) for number in range(rows)))
+    other.replace(path)
+    with open_store(path) as store:
+        assert store.recovery is None
+        assert len(store.log.messages("s")) == 2
 
 
 def test_damage_in_the_search_index_alone_is_repaired_in_place(tmp_path: Path, large: Path) -> None:

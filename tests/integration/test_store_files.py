@@ -11,13 +11,16 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
 from hermes.errors import StoreBusy, StoreError, StoreTooNew
-from hermes.schema.events import SessionCreated
+from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import Usage, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.schema import MIGRATIONS
+from hermes.store.projection import project
+from hermes.store.row import COLUMNS, Row, checksum, draft
+from hermes.store.schema import APPLICATION_ID, MIGRATIONS
 from hermes.store.snapshots import write_snapshot
 
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -96,14 +99,44 @@ def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
 # Versions
 
 
-def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+def file_of_version(path: Path, version: int) -> None:
+    """A database as that version wrote it, with a session of three rows."""
+    events = [SessionCreated(cwd="/home"), SessionPrompted(system=("stable " * 200, "mine")), UserMessage(text="hello")]
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        for step in MIGRATIONS[:version]:
+            connection.execute(step)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={version}")
+        for seq, event in enumerate(events, 1):
+            entry = draft(event)
+            row = Row(0, "s", seq, 1, 1.7e9 + seq, entry.type, entry.role, "", entry.data)
+            insert = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+            connection.execute(insert, (*row[1:], checksum(row)))
+            project(connection, row, event)
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version: int) -> None:
     path = tmp_path / "state.db"
-    with open_store(path, migrations=MIGRATIONS[:1]):
-        pass
-    assert version_of(path) == 1
+    file_of_version(path, version)
     with open_store(path) as store:
+        assert store.recovery is None
+        assert [row.type for row in store.log.events("s")] == [
+            "session.created",
+            "session.prompted",
+            "agent.message.user",
+        ]
+        store.log.append("s", SessionPrompted(system=("stable " * 200, "new")), UserMessage(text="again"))
         store.claims.make("s", "2026-01-01", Usage(input_tokens=1))
         assert store.claims.of_others("t", "2026-01-01") == (1, 0.0)
+    with open_store(path) as store:
+        rows = store.log.events("s")
+        prompts = [row.event.system[1] for row in rows if isinstance(row.event, SessionPrompted)]
+        assert prompts == ["mine", "new"]
+        assert [message.text for message in store.log.messages("s")] == ["hello", "again"]
+        assert store.search.find("hello")[0].seq == 3
+        assert store.check().problems == []
+    assert version_of(path) == len(MIGRATIONS)
 
 
 def test_an_older_file_is_migrated_after_a_backup(tmp_path: Path) -> None:

@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hermes.errors import LeaseLost, SessionBusy
+from hermes.errors import LeaseLost, SessionBusy, StoreBusy
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
+from hermes.store.connection import connect
+from hermes.store.leases import TTL, Leases, this_process
 
 WRITER = Path(__file__).with_name("store_writer.py")
 
@@ -28,13 +31,19 @@ class FakeClock:
 
 
 @pytest.fixture
+def elsewhere(store: Store, clock: FakeClock) -> Leases:
+    """A process of another machine, of which nobody here can tell whether it lives."""
+    return Leases(store._db, clock, owner="elsewhere:1:2")
+
+
+@pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
 
 
 @pytest.fixture
 def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
-    with open_store(tmp_path / "state.db", clock=clock) as opened:
+    with open_store(tmp_path / "state.db", clock=clock, busy_timeout=1) as opened:
         opened.log.create("s", SessionCreated())
         yield opened
 
@@ -57,30 +66,87 @@ def test_a_session_is_taken_and_given_back_without_waiting(store: Store) -> None
     assert store.leases.take("s").result().token > lease.token
 
 
-def test_a_lease_ends_when_it_is_not_renewed(store: Store, clock: FakeClock) -> None:
-    lease = store.leases.acquire("s", ttl=30)
-    clock.time += 29
-    lease = store.leases.renew(lease, ttl=30)
-    clock.time += 29
-    with pytest.raises(SessionBusy):
+def test_a_lease_of_another_machine_ends_when_it_is_not_renewed(
+    store: Store, elsewhere: Leases, clock: FakeClock
+) -> None:
+    lease = elsewhere.acquire("s")
+    clock.time += TTL - 1
+    lease = elsewhere.renew(lease)
+    clock.time += TTL - 1
+    with pytest.raises(SessionBusy, match="process 1 on elsewhere"):
         store.leases.acquire("s")
     clock.time += 2
     assert store.leases.holder("s") is None
     store.leases.acquire("s")
     with pytest.raises(LeaseLost):
-        store.leases.renew(lease)
+        elsewhere.renew(lease)
 
 
-def test_an_old_holder_writes_nothing(store: Store, clock: FakeClock) -> None:
-    old = store.leases.acquire("s", ttl=30)
+def test_a_clock_that_is_set_back_keeps_no_lease_of_another_machine_for_ever(
+    store: Store, elsewhere: Leases, clock: FakeClock
+) -> None:
+    elsewhere.acquire("s")
+    clock.time -= 86_400
+    assert store.leases.holder("s") is None
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+def test_whoever_lives_keeps_its_lease_through_sleep_and_a_clock_that_is_set(
+    store: Store, clock: FakeClock, jump: float
+) -> None:
+    other = Leases(store._db, clock)
+    lease = other.acquire("s")
+    clock.time += jump
+    with pytest.raises(SessionBusy):
+        store.leases.acquire("s")
+    assert store.leases.holder("s") == lease
+    assert store.leases.held() == [lease]
+    store.log.append("s", UserMessage(text="still mine"), lease=lease)
+
+
+def test_a_process_of_before_the_machine_was_started_anew_holds_nothing(store: Store, clock: FakeClock) -> None:
+    host, pid, birth = this_process().rsplit(":", 2)
+    started, boot, namespace = birth.split(".")
+    Leases(store._db, clock, owner=f"{host}:{pid}:{started}.{boot[::-1]}x.{namespace}").acquire("s")
+    assert store.leases.holder("s") is None
+
+
+def test_a_process_of_another_container_may_live(store: Store, clock: FakeClock) -> None:
+    host, _, birth = this_process().rsplit(":", 2)
+    started, boot, _ = birth.split(".")
+    Leases(store._db, clock, owner=f"{host}:999999999:{started}.{boot}.1").acquire("s")
+    assert store.leases.holder("s") is not None
+    clock.time += TTL + 1
+    assert store.leases.holder("s") is None
+
+
+def test_the_name_of_a_process_of_an_earlier_version_is_understood(store: Store, clock: FakeClock) -> None:
+    host, pid, birth = this_process().rsplit(":", 2)
+    lease = Leases(store._db, clock, owner=f"{host}:{pid}:{birth.split('.')[0]}").acquire("s")
+    assert store.leases.holder("s") == lease
+
+
+def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(store: Store, tmp_path: Path) -> None:
+    lease = store.leases.acquire("s")
+    with closing(connect(tmp_path / "state.db", busy_timeout=1)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy):
+            store.leases.release(lease)
+        other.execute("ROLLBACK")
+    assert store.leases.holder("s") is None
+    assert store.leases.acquire("s").token > lease.token
+
+
+def test_an_old_holder_writes_nothing(store: Store, elsewhere: Leases, clock: FakeClock) -> None:
+    old = elsewhere.acquire("s")
     store.log.append("s", UserMessage(text="mine"), lease=old)
-    clock.time += 31
-    new = store.leases.acquire("s", ttl=30)
+    clock.time += TTL + 1
+    new = store.leases.acquire("s")
     with pytest.raises(LeaseLost, match="is now run by"):
         store.log.append("s", UserMessage(text="late"), UserMessage(text="later"), lease=old)
     store.log.append("s", UserMessage(text="successor"), lease=new)
     assert store.log.messages("s") == [UserMessage(text="mine"), UserMessage(text="successor")]
-    store.leases.release(old)
+    elsewhere.release(old)
     assert store.leases.holder("s") == new
 
 
@@ -111,7 +177,7 @@ def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(tmp_path
     assert process.stdin
     assert process.stdout.readline() == b"open\n"
     with open_store(path) as store:
-        with pytest.raises(SessionBusy, match=f":{process.pid}:"):
+        with pytest.raises(SessionBusy, match=f"process {process.pid} on"):
             store.leases.acquire("leased")
         process.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; nobody has asked how

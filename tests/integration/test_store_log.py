@@ -17,6 +17,8 @@ from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded, TurnS
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
+from hermes.store.row import checksum
+from hermes.testing import FakeClock
 
 TEXT = st.text(max_size=30)
 TOKENS = st.integers(0, 1000)
@@ -238,11 +240,22 @@ def test_names_are_found_by_id_beginning_title_and_age(store: Store) -> None:
         store.sessions.find("gamma")
 
 
+def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = FakeClock(1_700_000_000.0)
+    with open_store(tmp_path / "other.db", clock=clock) as store:
+        store.log.create("before", SessionCreated())
+        clock.advance(-3_600)
+        store.log.create("after", SessionCreated())
+        store.log.create("child", SessionCreated(kind="child", parent="after"))
+        assert store.sessions.find("last").id == "after"
+
+
 def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store, tmp_path: Path) -> None:
     store.log.create("s", SessionCreated())
-    store.log.append("s", UserMessage(text="x"))
+    (row,) = store.log.append("s", UserMessage(text="x"))
+    crc = checksum(row._replace(type="agent.message.future"))
     connection = connect(tmp_path / "state.db", busy_timeout=5)
-    connection.execute("UPDATE events SET type = 'agent.message.future' WHERE seq = 2")
+    connection.execute("UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2", (crc,))
     connection.close()
     with pytest.raises(StoreError, match="newer Hermes"):
         store.log.messages("s")

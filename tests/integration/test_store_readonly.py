@@ -44,18 +44,25 @@ with store:
 
 def read_without_writing(folder: Path) -> list[str]:
     """What the program above says of a database on a file system that is mounted read-only."""
+    return without_writing(folder, sys.executable, "-c", READ, folder / "state.db").stdout.splitlines()
+
+
+def without_writing(
+    folder: Path, *command: str | Path, env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a program while the folder is mounted read-only."""
     own_mounts = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     if subprocess.run([*own_mounts, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine does not let us mount a folder read-only")
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     done = subprocess.run(
-        [*own_mounts, "sh", "-c", script, "sh", str(folder), sys.executable, "-c", READ, str(folder / "state.db")],
-        check=False, capture_output=True, text=True, timeout=60,
+        [*own_mounts, "sh", "-c", script, "sh", str(folder), *map(str, command)],
+        check=False, capture_output=True, text=True, timeout=60, env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
-    return done.stdout.splitlines()
+    return done
 
 
 def fill(path: Path) -> None:
@@ -72,7 +79,7 @@ def test_a_database_that_can_not_be_written_is_read(tmp_path: Path, has_lock: bo
     if not has_lock:
         (tmp_path / "state.db.lock").unlink()
     said = read_without_writing(tmp_path)
-    assert said == ["s 3 2 4", "[] [2]", *["refused True"] * 4]
+    assert said == ["s 3 2 4", "[] [3, 2]", *["refused True"] * 4]
 
 
 def test_rows_in_the_write_ahead_log_are_read_too(tmp_path: Path) -> None:
@@ -84,6 +91,21 @@ def test_rows_in_the_write_ahead_log_are_read_too(tmp_path: Path) -> None:
     assert (tmp_path / "state.db-wal").stat().st_size
     said = read_without_writing(tmp_path)
     assert said == ["leased 1 0 2", "[] []", *["refused True"] * 4]
+
+
+def test_rows_in_a_write_ahead_log_without_its_index_are_read_too(tmp_path: Path) -> None:
+    test_rows_in_the_write_ahead_log_are_read_too(tmp_path)
+    (tmp_path / "state.db-shm").unlink()
+    said = read_without_writing(tmp_path)
+    assert said == ["leased 1 0 2", "[] []", *["refused True"] * 4]
+
+
+def test_a_home_that_can_not_be_written_is_read_by_the_command(tmp_path: Path) -> None:
+    fill(tmp_path / "state.db")
+    hermes = Path(sys.executable).with_name("hermes")
+    environment = {"PATH": os.environ["PATH"], "HERMES_HOME": str(tmp_path)}
+    done = without_writing(tmp_path, hermes, "sessions", "show", "s", env=environment)
+    assert "hello again" in done.stdout, done.stderr
 
 
 def test_a_damaged_one_is_refused_and_left_alone(tmp_path: Path) -> None:

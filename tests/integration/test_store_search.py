@@ -17,6 +17,9 @@ from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Use
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
 from hermes.store.salvage import salvage
+from hermes.store.search import index_step
+from hermes.store.unindexed import find_unindexed
+from hermes.store.words import match_expression
 
 SPACELESS = st.text(st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"), min_size=2, max_size=8)
 QUERIES = st.one_of(
@@ -49,10 +52,49 @@ def found(store: Store, query: str, **options: str) -> list[int]:
 @given(text=st.text(max_size=60))
 @example(text="𐒰𐓘 𞤀𞤣 ᲐᲑ")  # scripts that are younger than SQLite's tables
 @example(text="İI ǅ ﬀ ß ς Σ ΐ")
+@example(text="0㋀")
+@example(text="0\U00030000\U0002ebe1")
 def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None:
     (row,) = shared.log.append("s", UserMessage(text=text))
     for word in re.findall(r"[^\W_]+", text):
         assert row.seq in found(shared, f'"{word}"'), word
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    texts=st.lists(
+        st.one_of(st.text(max_size=30), st.text(st.sampled_from("aAbB1ä天气ｂ -_"), max_size=12)), max_size=5
+    ),
+    query=st.one_of(QUERIES, st.text(st.sampled_from('aAbB1ä天气 -"'), max_size=8)),
+)
+@example(texts=["Ｈermes ①", "café ﬁn", "K"], query="cafe")
+def test_what_is_not_indexed_yet_is_found_as_the_index_would(shared: Store, texts: list[str], query: str) -> None:
+    shared.search.catch_up()
+    shared.log.append("s", *(UserMessage(text=text) for text in texts), UserMessage(text="a b aB"))
+    expressions = tuple(match_expression(query, prefix=prefix) for prefix in (False, True))
+    if not expressions[0]:
+        return
+    head = shared.sessions.find("s").head - len(texts) - 1
+    with shared._db.separate_reader() as connection:
+        unindexed = find_unindexed(connection, query, expressions, "", 10_000)
+    shared.search.catch_up()
+    indexed = [shared.search._matching(expression, "", 10_000) for expression in expressions]
+    assert unindexed == [[row for row in rows if row.seq > head] for rows in indexed]
+
+
+def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        store.log.append("s", UserMessage(text="needle of old"))
+        store.search.catch_up()
+        store.log.append("s", *(UserMessage(text=f"hay {number}") for number in range(2_000)))
+        store.log.append("s", UserMessage(text="a needle"), UserMessage(text="needles"))
+        store.search._db.write(index_step)  # as much as there was time for
+        with store._db.separate_reader() as connection:
+            assert connection.execute("SELECT indexed FROM search_progress").get < 1_000
+        assert not store.search.catch_up(timeout_s=-1)
+        assert [row.seq for row in store.search._rows("needle", ("needle", "needle*"), "", 3)] == [2003, 2, 2004]
 
 
 @settings(max_examples=100, deadline=None)

@@ -21,7 +21,7 @@ from hermes.errors import StoreError
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
-from hermes.store import Store, open_store
+from hermes.store import Store, exists, open_store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 from hermes.store.snapshots import write_snapshot
@@ -90,8 +90,7 @@ class App:
     @property
     def has_log(self) -> bool:
         """Whether there is a session log, sound or not. Looking creates nothing."""
-        state = self.home.state
-        return any(state.with_name(state.name + end).exists() for end in ("", "-wal", ".rebuilt"))
+        return exists(self.home.state)
 
     @property
     def store(self) -> Store:
@@ -100,7 +99,9 @@ class App:
             if self._closed:
                 raise StoreError("the session log is closed")
             if self._store is None:
-                path = self.home.ensure().state
+                path = (
+                    self.home.state if self.has_log else self.home.ensure().state
+                )  # one that is there may be read-only
                 self._store = open_store(path, clock=self.clock, busy_timeout=self.settings.store.busy_timeout)
             return self._store
 

@@ -16,7 +16,7 @@ from hermes.schedules.plan import following
 from hermes.schedules.zones import ScheduleError, local_zone
 from hermes.schema.event import Event
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, ScheduleChanged
+from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, Rule, ScheduleChanged
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
@@ -125,6 +125,10 @@ class JobBook:
 
         found, planned = self.store.change(job.id, lambda found: found, plan, dropped="the clock was set back")
         self.changed(found, "edited", planned)
+
+    def count_anew(self, job: Job, rule: Rule) -> None:
+        """An interval that was counted from a clock that was ahead is counted from now."""
+        self._change(job, "edited", "the clock was set back", rule=rule)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
         """It runs again, from its next instant on."""

@@ -12,7 +12,7 @@ from hermes.app.schedules_delivery import Deliver, Deliveries
 from hermes.app.schedules_run import JobRun, Outcome
 from hermes.app.schedules_watch import on_watch
 from hermes.errors import HermesError, StoreError, in_sentences
-from hermes.schedules.plan import GRACE, backlog, following
+from hermes.schedules.plan import GRACE, backlog, counted_anew, following
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
 from hermes.store.leases import TTL
@@ -117,7 +117,9 @@ class ScheduleLoop:
             coming = self._next_new(job, now)
             if coming is None:
                 continue
-            if job.id not in planned:
+            if (rule := counted_anew(job, coming.due, now, self._ran(job))) is not None:
+                self._book.count_anew(job, rule)
+            elif job.id not in planned:
                 store.plan(coming)
             elif all(one.cause == "schedule" and one.due > coming.due for one in planned[job.id]):
                 self._book.replan(job, coming)
@@ -126,11 +128,15 @@ class ScheduleLoop:
         """The next instant of a job that has not run yet; a clock that was set back shows some hours twice."""
         if not self._is_sound(job, now):
             return None
-        ran = {one.due for one in self._book.store.history(job.id, limit=_TWICE) if one.state in _RAN}
+        ran = self._ran(job)
         coming = following(job, now)
         while coming is not None and coming.due in ran:
             coming = following(job, coming.due)
         return coming
+
+    def _ran(self, job: Job) -> set[float]:
+        """The instants of a job that have run."""
+        return {one.due for one in self._book.store.history(job.id, limit=_TWICE) if one.state in _RAN}
 
     def _is_sound(self, job: Job, now: float) -> bool:
         """Whether its next instant can be told. One whose time zone is gone rests, and holds up no other job."""

@@ -57,7 +57,7 @@ class History:
         self.messages: list[Message] = []
         self.waiting: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
-        self.started_calls: set[str] = set()
+        self._started: dict[str, str] = {}  # calls that began, and those nested in them, without a result: their tools
         self.asked_calls: dict[str, ApprovalRequested | QuestionAsked] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
@@ -84,8 +84,8 @@ class History:
                 self._deliver(inputs)
             case AssistantMessage():
                 self._said(event)
-            case ToolStarted(call_id=call_id):
-                self.started_calls.add(call_id)
+            case ToolStarted(call_id=call_id, name=name):
+                self._started[call_id] = name
             case ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id):
                 self.asked_calls[call_id] = event
             case ApprovalAnswered() | QuestionAnswered():
@@ -178,7 +178,7 @@ class History:
     def _forget_calls(self) -> None:
         self.open_calls = {}
         self._results = {}
-        self.started_calls = set()
+        self._started = {}
         self.asked_calls = {}
 
     def _deliver(self, inputs: tuple[int, ...]) -> None:
@@ -202,6 +202,7 @@ class History:
 
     def _finished(self, result: ToolFinished) -> None:
         self.asked_calls.pop(result.call_id, None)
+        self._started.pop(result.call_id, None)
         if self.open_calls.get(result.call_id) is None:
             return
         self._results[result.call_id] = result
@@ -211,17 +212,21 @@ class History:
             self._results = {}
 
     def unfinished(self, running: str) -> list[ToolFinished]:
-        """Results for the calls that have none when a turn ends; `running` says what became of those that ran."""
-        missing = [call for call_id, call in self.open_calls.items() if call_id not in self._results]
+        """Results for the calls that have none when a turn ends; `running` says what became of those that ran.
+
+        Those that a call made itself, as `run_python` does, come before the model's own.
+        """
+        nested = {call_id: name for call_id, name in self._started.items() if call_id not in self.open_calls}
+        own = {call_id: call.name for call_id, call in self.open_calls.items() if call_id not in self._results}
         return [
-            ToolFinished(call_id=call.id, name=call.name, text=self._fate(call.id, running), ok=False)
-            for call in missing
+            ToolFinished(call_id=call_id, name=name, text=self._fate(call_id, running), ok=False)
+            for call_id, name in (nested | own).items()
         ]
 
     def _fate(self, call_id: str, running: str) -> str:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
-        return running if call_id in self.started_calls else "Not run: the turn ended before it began."
+        return running if call_id in self._started else "Not run: the turn ended before it began."
 
 
 def _described(message: Message, row: PictureDescribed) -> Message:

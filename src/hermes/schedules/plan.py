@@ -1,15 +1,20 @@
 """What is to be done about a job: which instant comes next, and what becomes of those that nothing ran."""
 
 import hashlib
+from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from hermes.schedules.rules import instants, next_after
-from hermes.schema.schedules import Instant, Job
+from hermes.schedules.zones import zone
+from hermes.schema.schedules import Days, Every, Instant, Job, Rule
 
 GRACE = 90.0
 """Seconds that an instant may be late and still counts as on time."""
 
+_DAY = 86_400.0
 _COUNTED = 100_000  # instants in a row that are counted one by one
 _LISTED = 100  # missed instants that get a row each; more become one row with a count
 
@@ -29,6 +34,24 @@ def following(job: Job, after: float) -> Instant | None:
         return None
     due = next_after(job.rule, job.zone, after)
     return None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
+
+
+def counted_anew(job: Job, due: float, now: float, ran: set[float]) -> Rule | None:
+    """The rule of a job whose next instant is further away than its interval, counted from now; None for any other.
+
+    So it is after a clock that was ahead was set back. No instant comes again that has run.
+    """
+    rule = job.rule
+    if isinstance(rule, Every) and due - now > rule.seconds + 1:
+        step = rule.seconds / (len(ran) + 1)  # of so many beginnings one leads to no instant that has run
+        since = now
+        while any((at - since) % rule.seconds == 0 for at in ran):
+            since += step
+        return Every(rule.seconds, since)
+    if isinstance(rule, Days) and due - now > (rule.days + 1) * _DAY:
+        today = datetime.fromtimestamp(now, zone(job.zone)).date().isoformat()
+        return replace(rule, since=today) if today < rule.since else None
+    return None
 
 
 def delay(job: Job, due: float) -> float:

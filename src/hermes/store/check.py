@@ -6,12 +6,13 @@ import apsw
 import msgspec
 
 from hermes.schema.events import SessionRecovered
+from hermes.store import frames
 from hermes.store.row import Row, checksum
 
 # Text as bytes, which are read also when they are no longer text.
 _TEXTS = ("session", "type", "role", "turn", "data")
 _COLUMNS = ", ".join(f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in Row._fields)
-_ROWS = f"SELECT {_COLUMNS}, crc FROM events"  # noqa: S608 - our own names
+_ROWS = f"SELECT {_COLUMNS}, crc, CAST({frames.TEXT} AS BLOB) FROM events"  # noqa: S608 - our own names
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -41,8 +42,9 @@ def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
 
 
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
-    for number, session, seq, epoch, ts, kind, role, turn, data, crc in connection.execute(_ROWS):
-        row = Row(number, _text(session), seq, epoch, ts, _text(kind), role and _text(role), _text(turn), _text(data))
+    for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in connection.execute(_ROWS):
+        data = _text(inner) if frame is None else frames.set_in(_text(frame), _text(inner))
+        row = Row(number, _text(session), seq, epoch, ts, _text(kind), role and _text(role), _text(turn), data)
         if checksum(row) != crc:
             yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
 

@@ -25,12 +25,19 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: 
         return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_handler(patience(path, busy_timeout))
+    leave_alone(connection)
     if not change:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return connection
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # before anything is written: it may be damaged
+    leave_alone(connection, on=False)
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
+
+
+def leave_alone(connection: apsw.Connection, *, on: bool = True) -> None:
+    """Whether closing the connection leaves the write-ahead log where it is; so it must in a damaged database."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(on))
 
 
 def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:

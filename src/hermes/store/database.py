@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,17 @@ import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.store.checkpoints import Checkpoints
-from hermes.store.connection import connect, in_our_words, log, only_the_index, patience, suspect, translated
+from hermes.store.connection import (
+    connect,
+    in_our_words,
+    leave_alone,
+    log,
+    only_the_index,
+    patience,
+    suspect,
+    translated,
+)
+from hermes.store.schema import LAST_ROW
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
@@ -31,6 +41,7 @@ _IDLE = 1.0  # seconds without a write before projections that may lag are broug
 _SLOW = 0.02  # seconds after which a write is too slow for an event loop
 _UNHURRIED = 50  # writes that the thread gets after such a one
 _BREATH = 0.05  # seconds between two steps of that
+_AT_LEAST_EVERY = 5.0  # seconds between two such steps where somebody always writes
 
 
 class Database:
@@ -42,12 +53,17 @@ class Database:
         *,
         busy_timeout: float = 30.0,
         on_idle: Callable[[apsw.Connection], bool] | None = None,
+        on_commit: Callable[[int], None] | None = None,
         read_only: bool = False,
+        shown: Path | None = None,
     ) -> None:
         self.path = path
+        self._shown = shown or path  # what a person knows it as
         self.read_only = read_only  # every write is refused by SQLite
         self._pid = os.getpid()
         self._on_idle = on_idle
+        self._on_commit = on_commit  # is told the number of the last row that is on disk
+        self._last_row = 0
         self._closed = False
         self._damage: StoreDamaged | None = None
         self._tasks: deque[_Task] = deque()
@@ -57,11 +73,12 @@ class Database:
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
+        self._caught_up = time.monotonic()  # when projections that may lag were last brought nearer
         self._unhurried = 0  # writes that go to the thread because the disk was slow
         self._shared: Checkpoints | None = None  # many write at once: the thread commits together what they submit
         self._busy_timeout = busy_timeout
         self._patience = patience(path, busy_timeout)
-        with in_our_words(path):
+        with in_our_words(self._shown):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader.execute("PRAGMA query_only=ON").fetchall()
@@ -108,22 +125,36 @@ class Database:
 
     def read(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` on the reader, which sees one consistent state throughout."""
-        return self._look(lambda reader: _in_one_state(reader, job))
+        return self.look(lambda reader: _in_one_state(reader, job))
 
     def select(self, query: str, values: tuple[str | int | float, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of one query. That sees one state by itself, so this is cheaper than `read`."""
-        return self._look(lambda reader: reader.execute(query, values).fetchall())
+        return self.look(lambda reader: reader.execute(query, values).fetchall())
 
-    def _look(self, job: Callable[[apsw.Connection], T]) -> T:
+    def look(self, job: Callable[[apsw.Connection], T]) -> T:
+        """Runs `job` on the reader without a transaction: for one that makes a single query."""
         self._refuse_after_fork()
         try:
-            with self._reading, in_our_words(self.path):
+            with self._reading, in_our_words(self._shown):
                 if self._closed:
                     raise StoreError("the session log is closed")
                 try:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
                     raise apsw.CorruptError(f"a text that is none ({error.reason})") from error
+        except StoreDamaged as error:
+            self._note_damage(error)
+            raise
+
+    @contextmanager
+    def separate_reader(self) -> Iterator[apsw.Connection]:
+        """A connection for a read that takes long: others read meanwhile."""
+        self._refuse_after_fork()
+        try:
+            with in_our_words(self._shown):
+                connection = connect(self.path, busy_timeout=self._busy_timeout, change=False, read_only=self.read_only)
+                with closing(connection):
+                    yield connection
         except StoreDamaged as error:
             self._note_damage(error)
             raise
@@ -141,7 +172,10 @@ class Database:
         self._thread.join()
         if self._shared is not None:
             self._shared.close()
-        with self._writing, self._reading, in_our_words(self.path):
+        with self._writing, self._reading, in_our_words(self._shown):
+            if self._damage is not None:
+                leave_alone(self._writer)
+                leave_alone(self._reader)
             self._reader.close()
             self._writer.close()
 
@@ -186,7 +220,7 @@ class Database:
         if self._closed:
             raise StoreError("the session log is closed")
         try:
-            with in_our_words(self.path), self._writer_transaction():
+            with in_our_words(self._shown), self._writer_transaction():
                 return job(self._writer)
         except StoreDamaged as error:
             self._note_damage(error)
@@ -210,11 +244,14 @@ class Database:
                 continue
             while self._commit_waiting():
                 pass
+            if ringing and time.monotonic() - self._caught_up > _AT_LEAST_EVERY:
+                self._catch_up()
             pause = _IDLE
 
     def _idle(self) -> float | None:
         """A step of what can wait; returns how long to pause after it."""
-        if time.monotonic() - self._written < _IDLE:
+        now = time.monotonic()
+        if now - self._written < _IDLE and now - self._caught_up < _AT_LEAST_EVERY:
             return _IDLE
         self._asleep = True  # before the last look, so that a write just after it rings
         if not self._catch_up():
@@ -240,12 +277,12 @@ class Database:
     def _commit(self, batch: list[_Task]) -> list[_Outcome]:
         """One transaction for the whole batch. Nothing is acknowledged before COMMIT has returned."""
         try:
-            with in_our_words(self.path), self._writer_transaction():
+            with in_our_words(self._shown), self._writer_transaction():
                 if (
                     len(batch) == 1
                 ):  # alone in its transaction, a job needs no savepoint, which costs a copy of each page
                     return [(batch[0][1], batch[0][0](self._writer), None)]
-                return [(future, *_attempt(self._writer, job, self.path)) for job, future in batch]
+                return [(future, *_attempt(self._writer, job, self._shown)) for job, future in batch]
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for these writes
             if len(batch) > 1 and only_the_index(error.__cause__):
                 return [self._commit([task])[0] for task in batch]  # only one of them needs the search index
@@ -264,18 +301,23 @@ class Database:
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield
+            last_row = self._writer.execute(LAST_ROW).get if self._on_commit else None
             self._writer.execute("COMMIT")
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+        if self._on_commit and last_row and last_row != self._last_row:
+            self._last_row = last_row
+            self._on_commit(last_row)
 
     def _catch_up(self) -> bool:
         """Brings lagging projections nearer; True while there is more to do."""
         if self._on_idle is None:
             return False
+        self._caught_up = time.monotonic()
         try:
-            with self._writing, in_our_words(self.path), self._writer_transaction():
+            with self._writing, in_our_words(self._shown), self._writer_transaction():
                 return self._on_idle(self._writer)
         except Exception as error:  # noqa: BLE001 - this thread acknowledges writes: it must go on
             self._note_damage(error)

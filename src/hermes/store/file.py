@@ -15,8 +15,9 @@ import apsw
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
 from hermes.store.check import check, check_pages
 from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
+from hermes.store.lock import last_row_noted
 from hermes.store.private import open_private
-from hermes.store.schema import APPLICATION_ID
+from hermes.store.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.wal import commits_after, content
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
@@ -25,6 +26,7 @@ CHECK_ALL_BYTES = 4 * 1024 * 1024
 CHECK_PAGES_BYTES = 16 * 1024 * 1024
 """Up to this size opening checks the structure of every page."""
 
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
 _WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
 
@@ -39,11 +41,12 @@ class State(Enum):
 
 
 class Finding(NamedTuple):
-    """A state; for an old file its version, for a damaged one what is wrong."""
+    """A state; for an old file its version, for a damaged one what is wrong, and how many of its last rows are gone."""
 
     state: State
     version: int = 0
     detail: str = ""
+    lost_rows: int = 0
 
 
 def companions(path: Path) -> list[Path]:
@@ -51,7 +54,14 @@ def companions(path: Path) -> list[Path]:
     return [path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")]
 
 
-def inspect(path: Path, *, version: int, busy_timeout: float, read_only: bool = False) -> Finding:
+def inspect(
+    path: Path,
+    *,
+    version: int,
+    busy_timeout: float,
+    read_only: bool = False,
+    check_pages_bytes: int = CHECK_PAGES_BYTES,
+) -> Finding:
     """Looks without changing anything. Raises for a file that is newer than we are or not ours."""
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
@@ -62,16 +72,25 @@ def inspect(path: Path, *, version: int, busy_timeout: float, read_only: bool = 
         raise StoreError(f"{path} is not a file", hint="Move it away: Hermes keeps its sessions there.")
     if not path.stat().st_size:
         return Finding(State.DAMAGED, detail="the file is empty")
+    noted = last_row_noted(path)  # before looking inside, as others may write
     try:
         with in_our_words(path):
             found = _glimpsed_version(path)
+            last_row = noted
             if found <= version:
-                found = _look_inside(path, version, busy_timeout, read_only=read_only)
+                with closing(connect(path, busy_timeout=busy_timeout, change=False, read_only=read_only)) as connection:
+                    _require_ours(connection, path)
+                    if not read_only:  # it asks SQLite by a command that takes a write lock
+                        _check_wal(connection, path)
+                    found, last_row = _look_inside(connection, path, version, check_pages_bytes)
     except StoreDamaged as damaged:
         return Finding(State.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
         hint = "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
         raise StoreTooNew(f"{path} was written by a newer Hermes (version {found}; this is {version})", hint=hint)
+    if last_row < noted:
+        detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
+        return Finding(State.DAMAGED, detail=detail, lost_rows=noted - last_row)
     return Finding(State.CURRENT if found == version else State.OLD, version=found)
 
 
@@ -90,25 +109,37 @@ def _glimpsed_version(path: Path) -> int:
     return int.from_bytes(header[60:64], "big")
 
 
-def _look_inside(path: Path, known: int, busy_timeout: float, *, read_only: bool) -> int:
-    """The file's version. Raises apsw.CorruptError when a page is bad."""
-    with closing(connect(path, busy_timeout=busy_timeout, change=False, read_only=read_only)) as connection:
-        _require_ours(connection, path)
-        version = int(connection.execute("PRAGMA user_version").get)
-        if version < 1:
-            raise apsw.CorruptError("the header has no version")
-        size = path.stat().st_size
-        if size <= CHECK_PAGES_BYTES:
-            check_pages(connection)
-        if not read_only:  # it asks SQLite by a command that takes a write lock
-            _check_wal(connection, path)
-        if version == known and (size <= CHECK_ALL_BYTES or suspicion(path).exists()):
-            _check_everything(connection)
-        return version
+def _look_inside(connection: apsw.Connection, path: Path, known: int, check_pages_bytes: int) -> tuple[int, int]:
+    """The file's version, and the number of its last row. Raises apsw.CorruptError when a page is bad."""
+    version = int(connection.execute("PRAGMA user_version").get)
+    if version < 1:
+        raise apsw.CorruptError("the header has no version")
+    if version > known:
+        return version, 0
+    size = path.stat().st_size
+    if size <= check_pages_bytes:
+        check_pages(connection)
+    try:
+        _check_roots(connection)
+        if size <= CHECK_ALL_BYTES or suspicion(path).exists():
+            _check_everything(connection, rows=version == known)
+        return version, int(connection.execute(LAST_ROW).get or 0)
+    except apsw.SQLError as error:
+        raise apsw.CorruptError(f"a table is missing ({error})") from error
 
 
-def _check_everything(connection: apsw.Connection) -> None:
+def _check_roots(connection: apsw.Connection) -> None:
+    """Reads the list of tables, and the first page of each."""
+    for (table,) in connection.execute(_TABLES).fetchall():
+        connection.execute(f'SELECT 1 FROM "{table}" LIMIT 1').fetchall()  # noqa: S608 - from the file's own list
+
+
+def _check_everything(connection: apsw.Connection, *, rows: bool) -> None:
+    """Every page, and with `rows` every row, which only today's shape of the tables allows."""
     with connection:  # one consistent state, also while others write
+        if not rows:
+            check_pages(connection, indexes=True)
+            return
         problems = check(connection).problems
     if problems:
         raise apsw.CorruptError(problems[0])

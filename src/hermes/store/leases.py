@@ -1,13 +1,17 @@
-"""Leases: at most one process runs a session. A lease ends by release, by expiry, or with the process that held it.
+"""Leases: at most one process runs a session. A lease ends by release or with the process that held it.
 
-Each new holder gets a larger token; a write that carries an older one is refused, so a process that slept through
-its expiry can't write over its successor.
+Whether that process lives is asked of the kernel where that is possible: a machine that slept, or whose clock was set,
+ends nobody's lease. Elsewhere a lease also ends when it was not renewed in time. Each new holder gets a larger token; a
+write that carries an older one is refused, so a process that was given up can't write over its successor.
 """
 
 import os
+import re
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import apsw
@@ -17,7 +21,9 @@ from hermes.core.ports import Clock
 from hermes.errors import LeaseLost, SessionBusy
 from hermes.store.database import Database
 
-TTL = 30.0  # seconds a lease lasts without a heartbeat
+TTL = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
+_UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
+_LONGEST_LEAD = 10 * TTL  # seconds; one that ends even later was given by a clock that was ahead
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -35,6 +41,7 @@ class Leases:
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
+        self._given_back: set[tuple[str, int]] = set()  # session and token; also if that could not be written
         self.owner = owner or this_process()
 
     def acquire(self, session: str, *, ttl: float = TTL) -> Lease:
@@ -49,15 +56,19 @@ class Leases:
         def job(connection: apsw.Connection) -> Lease:
             now = self._clock.now()
             held = _find(connection, session)
-            if held and is_live(held, now):
+            if held and self._is_live(held, now):
                 hint = "Wait for it, watch it, or stop that process; it may also be steered from here."
-                raise SessionBusy(f"session {session} is being run by {held.owner}", hint=hint)
+                raise SessionBusy(f"session {session} is being run by {shown(held.owner)}", hint=hint)
             lease = Lease(session, self.owner, (held.token if held else 0) + 1, now + ttl)
             columns = (lease.session, lease.owner, lease.token, lease.expires)
             connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", columns)
             return lease
 
         return job
+
+    def _is_live(self, lease: Lease, now: float) -> bool:
+        mine = lease.owner == self.owner
+        return is_live(lease, now) and not (mine and (lease.session, lease.token) in self._given_back)
 
     def renew(self, lease: Lease, *, ttl: float = TTL) -> Lease:
         """The heartbeat: the same lease with a later end."""
@@ -79,42 +90,62 @@ class Leases:
         return self._db.submit(self._releasing(lease))
 
     def _releasing(self, lease: Lease) -> Callable[[apsw.Connection], None]:
+        place = (lease.session, lease.token)
+        self._given_back.add(place)
+
         def job(connection: apsw.Connection) -> None:
             query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
             connection.execute(query, (lease.session, lease.owner, lease.token))
+            self._given_back.discard(place)
 
         return job
 
     def holder(self, session: str) -> Lease | None:
         """Who runs the session now."""
         held = self._db.read(lambda connection: _find(connection, session))
-        return held if held and is_live(held, self._clock.now()) else None
+        return held if held and self._is_live(held, self._clock.now()) else None
 
     def held(self) -> list[Lease]:
         """Every session that somebody runs now."""
         now = self._clock.now()
-        query = "SELECT * FROM leases WHERE expires > ?"
-        rows = self._db.read(lambda connection: connection.execute(query, (now,)).fetchall())
-        return [lease for lease in (Lease(*row) for row in rows) if is_live(lease, now)]
+        rows = self._db.select("SELECT * FROM leases WHERE owner != ''")
+        return [lease for lease in (Lease(*row) for row in rows) if self._is_live(lease, now)]
 
 
 def require(connection: apsw.Connection, lease: Lease) -> None:
     """Raises unless this very lease is still the newest one, and was not given back."""
     held = _find(connection, lease.session)
     if held is None or (held.owner, held.token) != (lease.owner, lease.token):
-        successor = (held.owner if held else "") or "nobody"
+        successor = shown(held.owner) if held and held.owner else "nobody"
         hint = "Nothing was written. What was saved before is safe; resume the session to go on."
         raise LeaseLost(f"session {lease.session} is now run by {successor}", hint=hint)
 
 
 def is_live(lease: Lease, now: float) -> bool:
     """Whether somebody still runs the session."""
-    return lease.expires > now and not is_gone(lease.owner)
+    return holds(lease.owner, lease.expires, now)
+
+
+def holds(owner: str, expires: float, now: float) -> bool:
+    """Whether an owner still has what it holds until then. One that certainly lives has it, however late it is."""
+    lives = _lives(owner)
+    return 0 < expires - now < _LONGEST_LEAD if lives is None else lives
+
+
+def is_gone(owner: str) -> bool:
+    """True only when the owner is a process of this machine that has certainly ended."""
+    return _lives(owner) is False
 
 
 def this_process() -> str:
     """Names this process so that others on the same machine can tell whether it still lives."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_birth(os.getpid())}"
+    return f"{socket.gethostname()}:{os.getpid()}:{_birth(os.getpid())}.{_boot()}.{_pid_namespace()}"
+
+
+def shown(owner: str) -> str:
+    """A process as a person would look for it."""
+    host, pid, _ = ["", "", "", *owner.rsplit(":", 2)][-3:]
+    return f"process {pid} on {host}" if pid else owner
 
 
 def _find(connection: apsw.Connection, session: str) -> Lease | None:
@@ -122,10 +153,17 @@ def _find(connection: apsw.Connection, session: str) -> Lease | None:
     return Lease(*columns) if columns else None
 
 
-def is_gone(owner: str) -> bool:
-    """True only when the owner is a process of this machine that has certainly ended."""
+def _lives(owner: str) -> bool | None:
+    """Whether a process lives; None when that can't be told from here: it is of another machine, or out of sight."""
     host, pid, birth = ["", "", "", *owner.rsplit(":", 2)][-3:]
-    return host == socket.gethostname() and pid.isdigit() and _birth(int(pid)) != birth
+    started, boot, namespace = [*birth.split("."), "", ""][:3]
+    if host != socket.gethostname() or not pid.isdigit() or _birth(os.getpid()) == _UNKNOWN:
+        return None
+    if boot and boot != _boot():
+        return False
+    if namespace and namespace != _pid_namespace():
+        return None
+    return _birth(int(pid)) == started
 
 
 def _birth(pid: int) -> str:
@@ -133,6 +171,22 @@ def _birth(pid: int) -> str:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return "" if Path("/proc/self/stat").exists() else "unknown"
+        return "" if Path("/proc/self/stat").exists() else _UNKNOWN
     fields = stat.rpartition(")")[2].split()
     return "" if fields[0] in "ZX" else fields[19]  # Z, X: dead, only its parent has not looked yet
+
+
+@cache
+def _boot() -> str:
+    """Which start of the machine this is: counting from there, a process of an earlier one may look the same."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip().replace("-", "")[:12]
+    return ""
+
+
+@cache
+def _pid_namespace() -> str:
+    """In which container a pid counts."""
+    with suppress(OSError):
+        return re.sub(r"\D", "", str(Path("/proc/self/ns/pid").readlink()))
+    return ""

@@ -1,13 +1,34 @@
 """A lock file beside `state.db`: everyone who has the database open holds it shared; whoever replaces or rebuilds the
-file needs it alone. So no process ever goes on writing to a database that was renamed under it."""
+file needs it alone. So no process ever goes on writing to a database that was renamed under it.
+
+Its content is the number of the last row that was acknowledged, with the inode of the database that has it. A database
+that knows fewer rows has lost some, for example with its write-ahead log.
+"""
 
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from hermes.errors import StoreBusy
 from hermes.store.private import open_private
+
+_NOTE_BYTES = 64
+
+
+def lock_path(database: Path) -> Path:
+    """Where the lock of a database is."""
+    return database.with_name(f"{database.name}.lock")
+
+
+def last_row_noted(database: Path) -> int:
+    """The number of the last row that was acknowledged in this very file; 0 when that was not noted."""
+    try:
+        number, inode = lock_path(database).read_bytes()[:_NOTE_BYTES].split()
+        return int(number) if int(inode) == database.stat().st_ino else 0
+    except (OSError, ValueError):
+        return 0
 
 
 class FileLock:
@@ -46,3 +67,24 @@ class FileLock:
                 time.sleep(0.01)
             else:
                 return
+
+
+class DatabaseLock(FileLock):
+    """The lock of a database, which also notes how far its log has come."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__(lock_path(database))
+        self._database = database
+        self._inode = 0
+
+    def note_last_row(self, number: int) -> None:
+        """Notes the last row that is on disk; for whoever holds the lock. Not worth an fsync: behind is no harm."""
+        with suppress(OSError):  # the row is saved, whatever becomes of this
+            self._inode = self._inode or self._database.stat().st_ino
+            os.pwrite(self._fd, f"{number} {self._inode}".ljust(_NOTE_BYTES).encode(), 0)
+
+    def forget_last_row(self) -> None:
+        """Before another file takes the place of the database; for whoever holds the lock alone."""
+        self._inode = 0
+        with suppress(OSError):
+            os.ftruncate(self._fd, 0)

@@ -14,25 +14,22 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.database import Database
+from hermes.store.frames import keep_frame
 from hermes.store.leases import Lease, require
 from hermes.store.projection import project
-from hermes.store.row import COLUMNS, Row, checksum, draft
+from hermes.store.row import COLUMNS, STORED, Row, checked, checksum, draft
 
-_INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
-_PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
-_PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
+_PAGE = f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+_PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
-_BETWEEN = f"SELECT {COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
-_KIND = " ".join(f"WHEN '{cls.topic}' THEN {number}" for number, cls in enumerate(MESSAGES))
-_MESSAGES = (
-    f"SELECT CASE type {_KIND} END, data FROM events"  # noqa: S608 - our own names; a number is cheaper than a text
-    " WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"
-)
+_BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
+_MESSAGES = f"SELECT {STORED} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
-_decoders: list[Callable[[str], Any]] = [msgspec.json.Decoder(cls).decode for cls in MESSAGES]
+_decoders: dict[str, Callable[[str], Any]] = {cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES}
 
 
 class SessionLog:
@@ -97,10 +94,10 @@ class SessionLog:
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
-        rows = self._db.select(_PAGE, (session, after, limit))
+        rows = self._db.look(lambda connection: checked(connection.execute(_PAGE, (session, after, limit))))
         if not rows and not self._db.select(_HEAD, (session,)):
             raise _missing(session)
-        return [Row(*columns) for columns in rows]
+        return rows
 
     def remember(self) -> None:
         """From now on `since` leaves out rows that were written through this very log."""
@@ -122,22 +119,21 @@ class SessionLog:
             mine.difference_update(ids)
             if not others:
                 return (ids[-1] if ids else number), []
-            rows = connection.execute(_BETWEEN, (others[0], others[-1]))
             wanted = set(others)
-            return ids[-1], [Row(*row) for row in rows if row[0] in wanted]
+            rows = connection.execute(_BETWEEN, (others[0], others[-1]))
+            return ids[-1], checked(row for row in rows if row[0] in wanted)
 
         return self._db.read(job)
 
     def every(self, *, session: str = "", since: float = 0.0, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
-        query = f"SELECT {COLUMNS} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
+        query = f"SELECT {STORED} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
         if session:
             query += " AND session = ?3"
         values = (after, since, session) if session else (after, since)
 
         def job(connection: apsw.Connection) -> list[Row]:
-            rows = connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
-            return [Row(*columns) for columns in rows]
+            return checked(connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values))
 
         return self._db.read(job)
 
@@ -154,8 +150,9 @@ class SessionLog:
         def job(connection: apsw.Connection) -> list[Message]:
             head_of(connection, session)
             try:
-                return [_decoders[kind](data) for kind, data in connection.execute(_MESSAGES, (session, after))]
-            except (TypeError, msgspec.ValidationError) as error:  # TypeError: a kind that has no number
+                rows = checked(connection.execute(_MESSAGES, (session, after)))
+                return [_decoders[row.type](row.data) for row in rows]
+            except (KeyError, msgspec.ValidationError) as error:
                 raise StoreError(f"session {session} has a message of a newer Hermes: {error}") from error
             except msgspec.DecodeError as error:
                 raise apsw.CorruptError(f"a message that is none ({error})") from error
@@ -195,9 +192,9 @@ class SessionLog:
 
 def _person(connection: apsw.Connection, session: str) -> str:
     """Whose memory a session uses, as its first row says."""
-    query = "SELECT data FROM events WHERE session = ? AND seq = 1"
-    row = connection.execute(query, (session,)).fetchone()
-    return msgspec.json.decode(row[0], type=SessionCreated).person if row else ""
+    rows = checked(connection.execute(_PAGE, (session, 0, 1)))
+    created = rows[0].event if rows else None
+    return created.person if isinstance(created, SessionCreated) else ""
 
 
 def require_name(session: str) -> None:
@@ -228,7 +225,8 @@ def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
 
 def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
     """Inserts a row and folds it into the projections; the row comes back with its id."""
-    connection.execute(_INSERT, (*row[1:], checksum(row)))
+    inner, frame = keep_frame(connection, event, row.data)
+    connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
     project(connection, row, event)
     return row._replace(id=connection.last_insert_rowid())
 
@@ -240,18 +238,17 @@ def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
 
 def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
     """Copies rows 2 to `last` of `source` behind `first`, keeping their seq and time."""
-    rows = connection.execute(_PART, (source, last)).fetchall()
+    rows = checked(connection.execute(_PART, (source, last)))
     if len(rows) < last - 1:
         rows += _note_of_loss(connection, source, last)
-    for columns in rows:
-        row = Row(*columns)._replace(session=first.session, epoch=first.epoch)
-        write_row(connection, row, row.event)
+    for row in rows:
+        write_row(connection, row._replace(session=first.session, epoch=first.epoch), row.event)
 
 
-def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[tuple[Any, ...]]:
+def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[Row]:
     """The row in which a recovery said what is missing, if it is not among those up to `last`, as the next one."""
-    query = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type = ? ORDER BY seq LIMIT 1"  # noqa: S608 - our own names
-    notes = (Row(*columns) for columns in connection.execute(query, (source, SessionRecovered.topic)).fetchall())
+    query = f"SELECT {STORED} FROM events WHERE session = ? AND type = ? ORDER BY seq LIMIT 1"  # noqa: S608 - our own names
+    notes = checked(connection.execute(query, (source, SessionRecovered.topic)))
     return [note._replace(seq=last + 1) for note in notes if note.seq > last]
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.store.connection import connect, in_our_words, suspicion
-from hermes.store.file import companions, create, settle, sync_folder
+from hermes.store.file import Finding, companions, create, settle, sync_folder
 from hermes.store.kept import take_over
 from hermes.store.log import new_epoch, write_row
 from hermes.store.losses import Head, known_heads, what_is_gone
@@ -74,7 +74,7 @@ class Recovery(msgspec.Struct, frozen=True):
         return f"{self.lost} rows are known to be missing" if self.lost else "no row is known to be missing"
 
 
-def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> Recovery:
+def recover(path: Path, migrations: Sequence[str], found: Finding, now: float) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 
     A crash before the new file is whole leaves the damaged one where it was. From then on `finish`, here or at the
@@ -97,7 +97,8 @@ def recover(path: Path, migrations: Sequence[str], reason: str, now: float) -> R
     sync_folder(path.parent)
     finish(path)
     rows = sum(kept.rows for kept in sessions.values())
-    return Recovery(reason, aside, len(sessions), rows, _lost(sessions, heads), gone, unread)
+    lost = max(found.lost_rows, _lost(sessions, heads))
+    return Recovery(found.detail, aside, len(sessions), rows, lost, gone, unread)
 
 
 def _lost(sessions: dict[str, _Kept], heads: dict[str, Head]) -> int:

@@ -1,13 +1,16 @@
 """A row of the log: an event with its place `(session, epoch, seq)`, as stored and as an envelope."""
 
 import zlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import apsw
 import msgspec
 
 from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event import Event
+from hermes.store import frames
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 
@@ -53,6 +56,22 @@ class Row(NamedTuple):
 
 
 COLUMNS = ", ".join(Row._fields)
+
+STORED = f"{COLUMNS}, crc, {frames.TEXT}"
+"""What a query selects for `checked`."""
+
+
+def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
+    """Rows of the log from `STORED` columns. Raises apsw.CorruptError when one is not what was written."""
+    rows: list[Row] = []
+    for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in stored:
+        data = inner if frame is None else frames.set_in(frame, inner)
+        # As `checksum`, in one step: this is done for every row that is read.
+        written = f"{session}\0{seq}\0{epoch}\0{ts!r}\0{kind}\0{role or ''}\0{turn}\0{data}"
+        if zlib.crc32(written.encode()) != crc:
+            raise apsw.CorruptError(f"session {session}, row {seq}: the content does not match its checksum")
+        rows.append(Row(number, session, seq, epoch, ts, kind, role, turn, data))
+    return rows
 
 
 def draft(event: Event) -> Draft:

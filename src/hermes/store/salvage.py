@@ -7,16 +7,20 @@ what stood on the bad pages, and nothing is invented. Format: https://www.sqlite
 
 import struct
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
+from hermes.store.frames import frame_id, set_in
 from hermes.store.row import MAX_EVENT_BYTES, Row, checksum
-from hermes.store.wal import Content, content, overlay, page_size
+from hermes.store.wal import PAGES_AT_ONCE, Content, content, let_go, overlay, page_size
 
 PAGE_SIZE = 4096  # of every file we make
 
 _TABLE_LEAF = 0x0D
 _PAGE_SIZES = frozenset(1 << n for n in range(9, 17))
-_COLUMNS = 10  # of `events`, the row's id included
+_COLUMNS = (10, 11)  # of `events`, the row's id included: before and since it has frames
+_FRAME_COLUMNS = 2
 _LONGEST = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
 
 _Value = int | float | str | bytes | None
@@ -35,12 +39,38 @@ def salvage(path: Path) -> Iterator[Row]:
             return
 
 
+class _Carved(NamedTuple):
+    """A row as it was found: its text may stand in a frame."""
+
+    row: Row
+    crc: int
+    frame: int | None
+
+
+class _Frame(NamedTuple):
+    id: int
+    text: str
+
+
 def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
+    """Every row whose checksum is right. Those that have a frame come last: it may stand anywhere."""
     images = overlay(wal, size)
+    texts: dict[int, str] = {}
+    framed: list[_Carved] = []
     for newer in (images.regular, images.whole) if images.whole != images.regular else (images.regular,):
         pages = Pages(main, wal, size, newer)
-        for number in pages.numbers():
-            yield from _rows_of(pages, number)
+        for found in chain.from_iterable(_found_on(pages, number) for number in pages.numbers()):
+            if isinstance(found, _Frame):
+                texts[found.id] = found.text
+            elif found.frame is not None:
+                framed.append(found)
+            elif checksum(found.row) == found.crc:
+                yield found.row
+    for found in framed:
+        if (text := texts.get(found.frame or 0)) is not None:
+            row = found.row._replace(data=set_in(text, found.row.data))
+            if checksum(row) == found.crc:
+                yield row
 
 
 class Pages:
@@ -53,10 +83,13 @@ class Pages:
         self._newer = newer
 
     def numbers(self) -> Iterator[int]:
-        """Numbers of all pages there are, from 1."""
+        """Numbers of all pages there are, from 1. What was read of the files does not stay in memory."""
         last = -(-len(self._main) // self.size)
-        yield from range(1, last + 1)
-        yield from (number for number in sorted(self._newer) if number > last)
+        for number in chain(range(1, last + 1), (number for number in sorted(self._newer) if number > last)):
+            if number % PAGES_AT_ONCE == 0:
+                let_go(self._main)
+                let_go(self._wal)
+            yield number
 
     def __getitem__(self, number: int) -> bytes:
         at = self._newer.get(number)
@@ -66,7 +99,7 @@ class Pages:
         return self._main[start : start + self.size]
 
 
-def _rows_of(pages: Pages, number: int) -> Iterator[Row]:
+def _found_on(pages: Pages, number: int) -> Iterator[_Carved | _Frame]:
     page = pages[number]
     head = 100 if number == 1 else 0
     if len(page) < head + 8 or page[head] != _TABLE_LEAF:
@@ -74,28 +107,30 @@ def _rows_of(pages: Pages, number: int) -> Iterator[Row]:
     cells = int.from_bytes(page[head + 3 : head + 5], "big")
     for i in range(head + 8, min(head + 8 + 2 * cells, len(page) - 1), 2):
         try:
-            row = _row(pages, page, int.from_bytes(page[i : i + 2], "big"))
+            found = _cell(pages, page, int.from_bytes(page[i : i + 2], "big"))
         except (IndexError, ValueError, struct.error):
             continue  # a cell that is not one: the checksum of a real row would have told
-        if row:
-            yield row
+        if found:
+            yield found
 
 
-def _row(pages: Pages, page: bytes, at: int) -> Row | None:
-    """The cell at an offset, if it holds an event whose checksum is right."""
+def _cell(pages: Pages, page: bytes, at: int) -> _Carved | _Frame | None:
+    """The cell at an offset, if it has the shape of an event or is a frame."""
     length, at = _varint(page, at)
     row_id, at = _varint(page, at)
     values = _record(_payload(pages, page, at, length))
-    if len(values) != _COLUMNS:
+    if len(values) == _FRAME_COLUMNS and isinstance(text := values[1], str):
+        return _Frame(row_id, text) if frame_id(text) == row_id else None
+    if len(values) not in _COLUMNS:
         return None
-    _, session, seq, epoch, ts, kind, role, turn, data, crc = values
+    session, seq, epoch, ts, kind, role, turn, data, crc, frame = [*values, None][1:11]
     if not (isinstance(session, str) and isinstance(kind, str) and isinstance(turn, str) and isinstance(data, str)):
         return None
-    if not (isinstance(seq, int) and isinstance(epoch, int) and isinstance(ts, int | float)):
+    if not (isinstance(seq, int) and isinstance(epoch, int) and isinstance(ts, int | float) and isinstance(crc, int)):
         return None
     known_role = role if isinstance(role, str) else None
     row = Row(row_id, session, seq, epoch, float(ts), kind, known_role, turn, data)
-    return row if checksum(row) == crc else None
+    return _Carved(row, crc, frame if isinstance(frame, int) else None)
 
 
 def _payload(pages: Pages, page: bytes, at: int, length: int) -> bytes:

@@ -12,7 +12,7 @@ from hermes.errors import UsageError
 from hermes.schema.schedules import Instant, Job, State
 from hermes.store.connection import log
 from hermes.store.database import Database
-from hermes.store.leases import TTL, is_gone, this_process
+from hermes.store.leases import TTL, holds, this_process
 
 Planned = TypeVar("Planned", bound=Instant | None)
 
@@ -168,7 +168,7 @@ class Schedules:
     def settle(self) -> list[Instant]:
         """Ends runs whose process is gone. Nothing is run again; returns them."""
         now = self._clock.now()
-        gone = [one for one in self.running() if one.expires <= now or is_gone(one.owner)]
+        gone = [one for one in self.running() if not holds(one.owner, one.expires, now)]
         query = """UPDATE instants SET state = 'failed', reason = ?, ended = ?
         WHERE job = ? AND due = ? AND state = 'running' AND owner = ? AND expires = ?"""
         return [

@@ -21,7 +21,13 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 """
 
-PROJECTIONS = """
+LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
+"""The largest `id` that was ever given, also to a row that was deleted since."""
+
+SEARCH_OPTIONS = "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
+"""The full-text index. What it gets are words already, see words.py."""
+
+PROJECTIONS = f"""
 CREATE TABLE sessions (
   id         TEXT PRIMARY KEY,
   epoch      INTEGER NOT NULL,
@@ -63,13 +69,10 @@ CREATE TABLE leases (
   expires REAL NOT NULL
 ) WITHOUT ROWID;
 
--- What it gets are words already, see words.py.
-CREATE VIRTUAL TABLE search USING fts5 (
-  words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'
-);
+CREATE VIRTUAL TABLE search USING fts5 ({SEARCH_OPTIONS});
 CREATE TABLE search_progress (indexed INTEGER NOT NULL);  -- events.id up to which `search` is complete
 INSERT INTO search_progress VALUES (0);
-"""
+"""  # noqa: S608 - our own words
 
 CLAIMS = """
 CREATE TABLE claims (
@@ -168,8 +171,18 @@ CREATE TABLE gateway_codes (
 CREATE TABLE gateway_failures (at REAL NOT NULL);  -- wrong pairing codes
 """
 
+FRAMES = """
+-- Text that many rows have in common, see frames.py.
+CREATE TABLE frames (
+  id   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL
+);
+ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if that is kept apart
+CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
+"""
+
 KEPT: tuple[str, ...] = ("jobs", "instants", "gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_people")
 """Tables that are no projection: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS)
+MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)
 """Step n brings a file of version n to version n + 1; a new file runs them all."""

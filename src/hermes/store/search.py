@@ -1,8 +1,9 @@
-"""Full-text search over messages, newest first. The index follows the log and is always complete when it is asked."""
+"""Full-text search over messages, newest first. The index follows the log; what it lacks is found without it."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import apsw
 import msgspec
@@ -10,12 +11,17 @@ import msgspec
 from hermes.errors import StoreError
 from hermes.store.connection import log, only_the_index
 from hermes.store.database import Database
+from hermes.store.row import STORED, Row, checked
+from hermes.store.searchable import searchable
+from hermes.store.unindexed import find_unindexed
 from hermes.store.words import match_expression, split
 
 T = TypeVar("T")
 
 _STEP = 500  # messages indexed in one transaction
 _STEP_CHARACTERS = 512 * 1024  # or that much text, so that nobody waits long for that transaction
+CATCH_UP_S = 1.0
+"""Seconds that a search spends on an index that is behind, before it looks at the rest without one."""
 _LONGEST_QUERY = 1000  # characters
 _SNIPPET = 160  # characters
 
@@ -23,11 +29,11 @@ _BACKLOG = """
 SELECT id, CAST(data AS BLOB) FROM events
 WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) ORDER BY id LIMIT ?
 """
-_FIND = """
-SELECT events.session, events.seq, events.ts, events.role, sessions.title, events.data
-FROM search CROSS JOIN events ON events.id = search.rowid CROSS JOIN sessions ON sessions.id = events.session
-WHERE search MATCH :words {} ORDER BY search.rowid DESC LIMIT :limit
-"""
+_PENDING = "SELECT 1 FROM events WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) LIMIT 1"
+_FIND = f"""
+SELECT {STORED} FROM search CROSS JOIN events ON events.id = search.rowid
+WHERE search MATCH :words {{}} ORDER BY search.rowid DESC LIMIT :limit
+"""  # noqa: S608 - our own names
 # A session's rows lie between its first and its last, so the index need not be looked at elsewhere.
 _IN_SESSION = """
 AND events.session = :session
@@ -35,21 +41,6 @@ AND search.rowid >= (SELECT id FROM events WHERE session = :session ORDER BY seq
 AND search.rowid <= (SELECT id FROM events WHERE session = :session ORDER BY seq DESC LIMIT 1)
 """
 _FIND_ANYWHERE, _FIND_IN_SESSION = _FIND.format(""), _FIND.format(_IN_SESSION)
-
-
-class _Call(msgspec.Struct):
-    name: str = ""
-    arguments: str = ""
-
-
-class _Text(msgspec.Struct):
-    """What of a message can be found."""
-
-    text: str = ""
-    tool_calls: list[_Call] = []
-
-
-_decode = msgspec.json.Decoder(_Text).decode
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -77,35 +68,47 @@ class Search:
         exact, loose = match_expression(query, prefix=False), match_expression(query, prefix=True)
         if not exact:
             raise StoreError("nothing to search for", hint="Give at least one word (letters or digits).")
-        self.catch_up()
-        rows = self._matching(exact, session, limit)
-        if len(rows) < limit and loose != exact:
-            known = set(rows)
-            rows += [row for row in self._matching(loose, session, limit) if row not in known]
-        return [
-            Hit(session=found, seq=seq, ts=ts, role=role, title=title, snippet=snippet(_searchable(data), query))
-            for found, seq, ts, role, title, data in rows[:limit]
-        ]
-
-    def catch_up(self) -> None:
-        """Indexes what was written since, here or by another process; not where nothing can be written."""
-        if self._db.read_only:
-            return
-        pending = "SELECT 1 FROM events WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) LIMIT 1"
-        if self._db.read(lambda connection: connection.execute(pending).get) is None:
-            return
-        while write_indexed(self._db, index_step):
-            pass
-
-    def _matching(self, expression: str, session: str, limit: int) -> list[tuple[Any, ...]]:
-        statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
-        values = {"words": expression, "session": session, "limit": limit}
         try:
-            return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
+            rows = self._rows(query, (exact, loose), session, limit)
         except StoreError as error:
             _reset_if_damaged(self._db, error)
-        self.catch_up()
-        return self._db.read(lambda connection: connection.execute(statement, values).fetchall())
+            rows = self._rows(query, (exact, loose), session, limit)
+        return [self._hit(row, query) for row in rows]
+
+    def _rows(self, query: str, expressions: tuple[str, str], session: str, limit: int) -> list[Row]:
+        """Those of the first expression, filled up with those of the second, newest first."""
+        newer: list[list[Row]] = [[], []]
+        if not self.catch_up(CATCH_UP_S):
+            with self._db.separate_reader() as connection:
+                newer = find_unindexed(connection, query, expressions, session, limit)
+        found: dict[Row, None] = {}
+        for rows, expression in zip(newer, dict.fromkeys(expressions), strict=False):
+            if len(found) < limit:
+                found |= dict.fromkeys([*rows, *self._matching(expression, session, limit)])
+        return list(found)[:limit]
+
+    def _hit(self, row: Row, query: str) -> Hit:
+        titles = self._db.select("SELECT title FROM sessions WHERE id = ?", (row.session,))
+        title = str(titles[0][0]) if titles else ""
+        return Hit(row.session, row.seq, row.ts, row.role or "", title, snippet(searchable(row.data), query))
+
+    def catch_up(self, timeout_s: float = float("inf")) -> bool:
+        """Indexes what was written since, here or by another process, for so long; whether the index is complete.
+
+        Where nothing can be written it stays as it is.
+        """
+        if self._db.read_only or not self._db.select(_PENDING):
+            return not self._db.read_only
+        deadline = time.monotonic() + timeout_s
+        while write_indexed(self._db, index_step):
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def _matching(self, expression: str, session: str, limit: int) -> list[Row]:
+        statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
+        values = {"words": expression, "session": session, "limit": limit}
+        return self._db.look(lambda connection: checked(connection.execute(statement, values)))
 
 
 def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
@@ -121,7 +124,7 @@ def index_step(connection: apsw.Connection) -> bool:
     """Indexes the next messages, in the caller's transaction; True while there are more."""
     last = messages = characters = 0
     for row_id, data in connection.execute(_BACKLOG, (_STEP,)):
-        words, names = split(_searchable(data))
+        words, names = split(searchable(data))
         values = (row_id, " ".join(words), " ".join(names))
         connection.execute("INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values)
         last, messages, characters = row_id, messages + 1, characters + len(data)
@@ -161,17 +164,3 @@ def _reset_if_damaged(database: Database, error: StoreError) -> None:
 def _reset(connection: apsw.Connection) -> None:
     connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
     connection.execute("UPDATE search_progress SET indexed = 0")
-
-
-def _searchable(data: bytes | str) -> str:
-    """What of a message can be found; nothing of one that can't be read, which the thorough check reports."""
-    try:
-        return "\n".join(_parts(_decode(data)))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-
-
-def _parts(message: _Text) -> Iterator[str]:
-    yield message.text
-    for call in message.tool_calls:
-        yield f"{call.name} {call.arguments}"

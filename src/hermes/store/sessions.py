@@ -7,8 +7,9 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionBusy, SessionNotFound, UsageError
+from hermes.store import frames
 from hermes.store.database import Database
-from hermes.store.leases import Lease, is_live
+from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
 _FIELDS = (
@@ -22,6 +23,10 @@ SELECT {_FIELDS},
 FROM sessions
 """  # noqa: S608 - our own names
 
+
+# In the order of the log: the clock may have been set back since.
+_LAST = "SELECT session FROM events CROSS JOIN sessions AS s ON s.id = session WHERE s.kind != 'child' "
+_LAST += "ORDER BY events.id DESC LIMIT 1"
 
 FAMILY = """
 WITH RECURSIVE family (id) AS (
@@ -103,7 +108,7 @@ class Sessions:
             hint = "Give its id, the beginning of one, its title, or `last`."
             raise UsageError("which session? The name is empty", hint=hint)
         if name == "last":
-            found = self.recent(limit=1)
+            found = self._select(f"WHERE id = ({_LAST})", ())
         else:
             found = self._select("WHERE id = ?", (name,)) or self._select(
                 "WHERE substr(id, 1, length(?1)) = ?1 OR title = ?1 ORDER BY updated DESC LIMIT 9", (name,)
@@ -144,12 +149,13 @@ class Sessions:
             held = connection.execute("SELECT * FROM leases WHERE session = ?", (session,)).fetchone()
             if held and is_live(Lease(*held), self._clock.now()):
                 hint = "Nothing was deleted. Stop its turn first."
-                raise SessionBusy(f"session {session} is being run by {held[1]}", hint=hint)
+                raise SessionBusy(f"session {session} is being run by {shown(held[1])}", hint=hint)
             forget(connection, session)
             rows = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session,)).get
             for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            connection.execute(frames.FORGET)
             return int(rows)
 
         rows = write_indexed(self._db, job)

@@ -8,16 +8,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
-from hermes.errors import StoreBusy, StoreError
+from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.store.check import Report, check
 from hermes.store.claims import Claims
-from hermes.store.connection import suspect, suspicion
+from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import State, companions, copy_whole, create, inspect, migrate
+from hermes.store.file import Finding, State, companions, copy_whole, create, inspect, migrate
 from hermes.store.leases import Leases
-from hermes.store.lock import FileLock
+from hermes.store.lock import DatabaseLock, FileLock
 from hermes.store.log import SessionLog
 from hermes.store.private import make_private
+from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
@@ -36,9 +37,11 @@ _ATTEMPTS = 5
 class Store:
     """An open session database. `log` writes and reads rows; the others are readers of that log."""
 
-    def __init__(self, database: Database, lock: FileLock | None, clock: Clock, recovery: Recovery | None) -> None:
+    def __init__(
+        self, database: Database, held: FileLock | ReadableCopy | None, clock: Clock, recovery: Recovery | None
+    ) -> None:
         self._db = database
-        self._lock = lock
+        self._held = held
         self.recovery = recovery
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
@@ -92,8 +95,8 @@ class Store:
     def close(self) -> None:
         """Finishes what was submitted and lets go of the file. Idempotent."""
         self._db.close()
-        if self._lock is not None:
-            self._lock.close()
+        if self._held is not None:
+            self._held.close()
 
     def __enter__(self) -> Self:
         return self
@@ -102,6 +105,11 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a database, or what is left of one. Looking creates nothing."""
+    return any(part.exists() for part in companions(path)[:2]) or bool(unfinished(path))
 
 
 def open_store(
@@ -116,22 +124,20 @@ def open_store(
     Where it can be read but not written, every write is refused.
     """
     clock = clock or SystemClock()
-    if path.is_file() and not os.access(path, os.W_OK):
+    if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return _open_to_read(path, clock, busy_timeout, migrations)
     try:
-        lock = FileLock(path.with_name(path.name + ".lock"))
+        lock = DatabaseLock(path)
     except OSError as error:
         if path.is_file():
             return _open_to_read(path, clock, busy_timeout, migrations)
         hint = "Check that the folder exists and that you may write to it."
         raise StoreError(f"cannot open {path}: {error.strerror}", hint=hint) from error
     try:
-        recovery = _make_ready(path, lock, clock, busy_timeout, migrations)
-        database = Database(path, busy_timeout=busy_timeout, on_idle=index_step)
+        return _Opening(path, lock, clock, busy_timeout, migrations).open()
     except BaseException:
         lock.close()
         raise
-    return Store(database, lock, clock, recovery)
 
 
 def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]) -> Store:
@@ -139,43 +145,90 @@ def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Seq
     if not os.access(path, os.R_OK):
         hint = "Check the permissions of the file and its folder."
         raise StoreError(f"cannot open {path}: you may not read it", hint=hint)
-    found = inspect(path, version=len(migrations), busy_timeout=busy_timeout, read_only=True)
-    if found.state is not State.CURRENT:
-        what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
-        hint = "Nothing was changed. Copy it to a folder that you may write to, and set HERMES_HOME to that."
-        raise StoreError(f"{path} {what}, and can't be written here to put that right", hint=hint)
-    return Store(Database(path, busy_timeout=busy_timeout, read_only=True), None, clock, None)
+    copied = ReadableCopy(path) if needs_copy(path) else None
+    source = copied.path if copied else path
+    try:
+        found = inspect(source, version=len(migrations), busy_timeout=busy_timeout, read_only=True)
+        _require_current(found, path)
+        database = Database(source, busy_timeout=busy_timeout, read_only=True, shown=path)
+    except BaseException:
+        if copied is not None:
+            copied.close()
+        raise
+    return Store(database, copied, clock, None)
 
 
-def _make_ready(
-    path: Path, lock: FileLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
-) -> Recovery | None:
-    """Leaves a sound, current file at `path` and the lock shared.
-
-    Whatever was found or done is looked at again once the lock is shared: others may have come in between.
-    """
-    recovery = None
-    for _ in range(_ATTEMPTS):
-        lock.share(timeout=busy_timeout)
-        if not unfinished(path):
-            found = inspect(path, version=len(migrations), busy_timeout=busy_timeout)
-            if found.state is State.CURRENT:
-                suspicion(path).unlink(missing_ok=True)
-                make_private(companions(path))
-                return recovery
-        lock.own(timeout=min(busy_timeout, _ALONE))
-        recovery = _repair(path, clock, busy_timeout, migrations) or recovery
-    raise StoreBusy(f"{path} is being changed by other processes", hint="Nothing was changed. Try again.")
+def _require_current(found: Finding, path: Path) -> None:
+    """Raises for a file that would have to be written before it can be used."""
+    if found.state is State.CURRENT:
+        return
+    what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
+    hint = "Nothing was changed. Copy it to a folder that you may write to, and set HERMES_HOME to that."
+    raise StoreError(f"{path} {what}, and can't be written here to put that right", hint=hint)
 
 
-def _repair(path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]) -> Recovery | None:
-    """Makes a file that is missing, old or damaged usable; the lock is owned."""
-    finish(path)
-    found = inspect(path, version=len(migrations), busy_timeout=busy_timeout)
-    if found.state is State.MISSING:
-        create(path, migrations)
-    elif found.state is State.OLD:
-        migrate(path, migrations, found.version, busy_timeout=busy_timeout)
-    elif found.state is State.DAMAGED:
-        return recover(path, migrations, found.detail, clock.now())
-    return None
+class _Opening:
+    """Opens a file for writing. Whatever is wrong with it, and whenever that is found, leads to the same repair."""
+
+    def __init__(
+        self, path: Path, lock: DatabaseLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
+    ) -> None:
+        self._path = path
+        self._lock = lock
+        self._clock = clock
+        self._busy_timeout = busy_timeout
+        self._migrations = migrations
+
+    def open(self) -> Store:
+        """The open store, with the lock shared.
+
+        Whatever was found or done is looked at again once the lock is shared: others may have come in between.
+        """
+        recovery = None
+        for _ in range(_ATTEMPTS):
+            self._lock.share(timeout=self._busy_timeout)
+            if not unfinished(self._path) and (database := self._opened()):
+                suspicion(self._path).unlink(missing_ok=True)
+                make_private(companions(self._path))
+                if recovery is not None:
+                    log.warning("%s", recovery)
+                return Store(database, self._lock, self._clock, recovery)
+            self._lock.own(timeout=min(self._busy_timeout, _ALONE))
+            recovery = self._repaired() or recovery
+        raise StoreBusy(f"{self._path} is being changed by other processes", hint="Nothing was changed. Try again.")
+
+    def _opened(self) -> Database | None:
+        """The database, if the file is sound and current."""
+        try:
+            return self._database() if self._inspected().state is State.CURRENT else None
+        except StoreDamaged:
+            return None
+
+    def _repaired(self) -> Recovery | None:
+        """Makes a file that is missing, old or damaged usable; the lock is owned."""
+        if unfinished(self._path):
+            self._lock.forget_last_row()
+            finish(self._path)
+        try:
+            found = self._inspected()
+            if found.state is State.OLD:
+                migrate(self._path, self._migrations, found.version, busy_timeout=self._busy_timeout)
+            elif found.state is State.CURRENT:  # unless somebody has repaired it meanwhile, this finds what is wrong
+                self._database().close()
+        except StoreDamaged as damaged:
+            found = Finding(State.DAMAGED, detail=str(damaged.__cause__))
+        if found.state is State.MISSING:
+            self._lock.forget_last_row()
+            create(self._path, self._migrations)
+        elif found.state is State.DAMAGED:
+            self._lock.forget_last_row()
+            return recover(self._path, self._migrations, found, self._clock.now())
+        return None
+
+    def _inspected(self) -> Finding:
+        return inspect(self._path, version=len(self._migrations), busy_timeout=self._busy_timeout)
+
+    def _database(self) -> Database:
+        return Database(
+            self._path, busy_timeout=self._busy_timeout, on_idle=index_step, on_commit=self._lock.note_last_row
+        )

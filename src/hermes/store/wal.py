@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 Content: TypeAlias = bytes | mmap.mmap
 _Sum: TypeAlias = tuple[int, int]
 
+PAGES_AT_ONCE = 1_024  # that are kept in memory while a file is read from end to end
 _HEADER, _FRAME = 32, 24
 _MAGIC = 0x377F0682
 
@@ -32,6 +33,12 @@ def content(path: Path) -> Content:
         return b""
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def let_go(mapped: Content) -> None:
+    """Gives memory back that reading a file has filled; what is read again is fetched again."""
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def page_size(wal: Content) -> int:
@@ -71,7 +78,9 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
         return
     order, salts = _order(wal), _salts(wal)
     before = [_stored(wal, _HEADER), _sum(order, wal[:24], (0, 0))]
-    for at in range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size):
+    for number, at in enumerate(range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size), 1):
+        if number % PAGES_AT_ONCE == 0:
+            let_go(wal)
         summed = wal[at : at + 8] + wal[at + _FRAME : at + _FRAME + size]
         sums = [_sum(order, summed, start) for start in dict.fromkeys(before)]
         stored = _stored(wal, at + _FRAME)

@@ -19,7 +19,14 @@ _TOKEN = f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)"
 _LONE = f"[{_SPACELESS}]"
 _CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
 # Accents; the vowel signs of Hebrew and Arabic, which most people leave out; the Arabic stretch
+_SIGN = r"[^\w\s\x00-\x7f]"
 _ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+# The same for text in ASCII, which most is: all words at once, but for those that mix cases, or have a capital, a digit
+# and a small letter in a row.
+_ASCII_WORD = re.compile("[a-z0-9]+")
+_ASCII_MIXED = re.compile(
+    "((?<![A-Za-z0-9])(?:[A-Z]?+[a-z0-9]*+[A-Z][A-Za-z0-9]*+|[A-Z][a-z]*+[0-9]++[a-z][a-z0-9]*+))"
+)
 _TERM = r'(-?)"([^"]*)"?|(\S+)'
 
 MAX_CHARACTERS = 64 * 1024
@@ -37,18 +44,32 @@ class Words(NamedTuple):
 
 def split(text: str, *, asked: bool = False) -> Words:
     """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
-    words: list[str] = []
-    names: list[str] = []
-    tokens = re.findall(_TOKEN, _fold(text[:MAX_CHARACTERS]))
+    text = text[:MAX_CHARACTERS]
+    found = Words([], [])
+    if text.isascii():
+        for position, part in enumerate(_ASCII_MIXED.split(text)):
+            if position % 2:
+                _cut(part, found)
+            else:
+                found.words.extend(_ASCII_WORD.findall(part.lower()))
+        return found
+    tokens = re.findall(_TOKEN, _fold(text))
     for position, (run, word) in enumerate(tokens, 1):
         if run:
-            words += _pairs(run, alone=not asked or position < len(tokens))
-        elif word.islower() or word.isupper() or word.istitle():
-            words.append(word.casefold())
+            found.words.extend(_pairs(run, alone=not asked or position < len(tokens)))
         else:
-            words += [part.casefold() for part in re.findall(_CASE_PART, word)]
-            names.append(word.casefold())
-    return Words(words, names)
+            _cut(word, found)
+    return found
+
+
+def _cut(word: str, found: Words) -> None:
+    """Adds a word, or the parts of an identifier that mixes cases and the whole of it."""
+    folded = word.casefold()
+    if folded == word or word.isupper() or word.istitle():
+        found.words.append(folded)
+    else:
+        found.words.extend(part.casefold() for part in re.findall(_CASE_PART, word))
+        found.names.append(folded)
 
 
 def match_expression(query: str, *, prefix: bool) -> str:
@@ -70,11 +91,32 @@ def match_expression(query: str, *, prefix: bool) -> str:
     return f"({every}) NOT ({' OR '.join(unwanted)})" if unwanted else every
 
 
+FOLDED = (
+    "\u00a0-\u036f\u0e33\u0eb3\u0edc\u0edd\u1d00-\u1eff\u2070-\u209f\u20a0-\u20bf\u2100-\u218f\u2460-\u24ff\u2c60-\u2c7f"
+    "\u2e80-\u2fdf\u3038-\u303a\u309b-\u309f\u30ff\u3130-\u33ff\ua000-\uabff\uf900-\ufb4f\ufe30-\uffef\U00010780-\U000107bf"
+    "\U0001d400-\U0001d7ff\U0001f100-\U0001f2ff\U0001fbf0-\U0001fbf9\U0002f800-\U0002fa1f"
+)
+"""Ranges of characters that `split` may turn into letters of ASCII or of a spaceless script."""
+
+
+def required_part(query: str) -> str:
+    """What every text must hold to match, if it has no `FOLDED` character and the case of ASCII does not count: the
+    longest word. Empty when there is none of which that can be said."""
+    parts = [
+        word
+        for minus, phrase, bare in re.findall(_TERM, query)
+        if not minus and not (bare.startswith("-") and len(bare) > 1)
+        for word in split(phrase or bare, asked=True).words
+        if word.isascii() or re.match(_LONE, word)
+    ]
+    return max(parts, key=len, default="")
+
+
 def _phrase(term: str, *, prefix: bool) -> str:
     words, names = split(term, asked=True)
     if not words:
         return ""
-    lone = len(words) == 1 and re.fullmatch(_LONE, words[0])
+    lone = re.fullmatch(_LONE, words[-1])
     star = " *" if lone or (prefix and len(words[-1]) >= _SHORTEST_BEGINNING) else ""
     inner = f'words : "{" ".join(words)}"{star}'
     if names and "".join(words) != names[0]:
@@ -85,10 +127,13 @@ def _phrase(term: str, *, prefix: bool) -> str:
 
 
 def _fold(text: str) -> str:
-    """The text without accents and variants of form."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", re.sub(_ACCENT, "", unicodedata.normalize("NFKD", text)))
+    """The text without accents and variants of form. What a symbol stands for is a word of its own."""
+    apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
+    return unicodedata.normalize("NFC", re.sub(_ACCENT, "", unicodedata.normalize("NFKD", apart)))
+
+
+def _apart(sign: str) -> str:
+    return f" {sign} " if unicodedata.category(sign).startswith("S") else sign
 
 
 def _pairs(run: str, *, alone: bool) -> list[str]:

@@ -207,6 +207,20 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_p
         assert b.told[-1]["reason"] == CUT_OFF
 
 
+async def test_a_machine_that_sleeps_does_not_end_its_running_job(tmp_path: Path) -> None:
+    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+        b.job("every hour")
+        b.clock.advance(HOUR)
+        await b.loop.step()
+        await asyncio.wait_for(b.server.hanging.wait(), 20)
+        for slept in (8 * HOUR, -12 * HOUR):
+            b.clock.advance(slept)
+            await b.loop.step()
+            assert [one.state for one in b.book.store.running()] == ["running"]
+        assert b.loop.running == 1
+        assert not any("the process ended" in event.get("reason", "") for event in b.told)
+
+
 async def test_what_needs_approval_is_not_done_as_nobody_is_there(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
@@ -539,6 +553,30 @@ async def test_a_clock_that_was_ahead_and_is_set_back_keeps_no_job_from_running(
         assert planned.due == MONDAY + HOUR + DAY
         await b.at(9 + 24)
         assert [one.due for one in b.app.store.schedules.history() if one.state == "done"].count(planned.due) == 1
+
+
+@pytest.mark.parametrize("back", [6.0, 5.5, 24 * 365])
+async def test_an_interval_goes_on_after_the_clock_is_set_back(tmp_path: Path, back: float) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour")
+        for hour in range(9, 15):
+            await b.at(hour)
+        assert len(b.server.posts) == 6
+        await b.at(14 - back)
+        for hour in range(1, 4):
+            await b.at(14 - back + hour + 0.5)
+            assert len(b.server.posts) == 6 + hour
+        assert {state for state, *_ in b.history()} <= {"done", "skipped"}
+
+
+@pytest.mark.parametrize("schedule", ["every hour", "every day at 9:00", "every 2 days at 9:00"])
+async def test_a_job_that_was_made_while_the_clock_was_ahead_runs(tmp_path: Path, schedule: str) -> None:
+    async with bench(tmp_path) as b:
+        b.clock.advance(365 * DAY)
+        b.job(schedule)
+        await b.at(8)
+        await b.at(8 + 49)
+        assert len(b.server.posts) >= 1
 
 
 async def test_an_hour_that_comes_twice_runs_nothing_twice(tmp_path: Path) -> None:

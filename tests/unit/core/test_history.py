@@ -66,6 +66,25 @@ def test_an_open_turn_and_its_started_calls_are_known_after_a_crash() -> None:
     assert texts == [("a", "Who knows."), ("b", "Not run: the turn ended before it began.")]
 
 
+def test_a_call_that_another_call_made_gets_a_result_after_a_crash_too() -> None:
+    history = _history(
+        AssistantMessage(tool_calls=_calls("a")),
+        *(ToolStarted(call_id=name, name="echo", arguments="{}") for name in ("a", "a/1", "a/2", "a/3")),
+        ToolFinished(call_id="a/1", name="echo", text="done"),
+        ApprovalRequested(call_id="a/3", name="echo", arguments="{}", summary="echo"),
+    )
+    results = history.unfinished("Who knows.")
+    assert [(result.call_id, result.name, result.text) for result in results] == [
+        ("a/2", "echo", "Who knows."),
+        ("a/3", "echo", "Not run: it was not approved."),
+        ("a", "echo", "Who knows."),
+    ]
+    for seq, result in enumerate(results, 20):
+        history.add(seq, result)
+    assert history.unfinished("Who knows.") == []
+    assert [message.text for message in history.messages] == ["", "Who knows."]
+
+
 def test_a_call_that_still_waited_for_approval_did_not_run() -> None:
     history = _history(
         AssistantMessage(tool_calls=_calls("a")),

@@ -21,12 +21,19 @@ from hermes.store.words import match_expression, split
         ("ｆｕｌｌ ﬁne Straße", ["full", "fine", "strasse"], []),
         ("Café CAFÉ İstanbul", ["cafe", "cafe", "istanbul"], []),
         ("한국어 が", ["한국", "국어", "어", "が"], []),
+        ("Foo™ 0㋀", ["foo", "tm", "0", "1", "月"], []),
         ("", [], []),
         ("-- !! 🙂", [], []),
     ],
 )
 def test_text_is_cut_into_words(text: str, words: list[str], names: list[str]) -> None:
     assert split(text) == (words, names)
+
+
+@given(text=st.text(st.sampled_from("aZbY19_. "), max_size=40))
+def test_the_quick_way_for_ascii_cuts_as_the_other_one_does(text: str) -> None:
+    words, names = split(f"{text} é")
+    assert split(text) == (words[:-1], names)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +49,7 @@ def test_text_is_cut_into_words(text: str, words: list[str], names: list[str]) -
         ("fooBar.bazQux", '(words : "foo bar baz qux")'),
         ("天", '(words : "天" * OR names : "天" *)'),
         ("好abc", '(words : "好 abc")'),
+        ("abc好", '(words : "abc 好" *)'),
         ("-only -excluded", ""),
         ('"" - !', ""),
     ],

@@ -26,6 +26,8 @@ from hermes.surfaces.terminal.style import FAIL, OK, WARN
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
 _NETWORK_FILESYSTEMS = ("nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "afs", "ceph", "gluster", "lustre")
 _POINT = 4  # the field of a mount table that holds the mount point
+_READ_WHOLE = 256 * 1024**2  # bytes of a database that are all read, within seconds
+_BUSY_TIMEOUT_S = 2.0
 _LITTLE, _TOO_LITTLE = 1024**3, 50 * 1024**2
 
 
@@ -202,12 +204,17 @@ def state_file(site: Site) -> list[Finding]:
     with path.open("rb") as file:
         header = file.read(100)
     fault, to_do = _state_fault(path, header, info.st_size)
+    if not fault:
+        fault, to_do = _inner_fault(path)
     if fault:
         return [Finding("sessions", FAIL, f"state.db {fault}", to_do)]
     mode = stat.S_IMODE(info.st_mode)
     if mode & 0o077:
         return [Finding("sessions", WARN, f"state.db is open to others (mode {mode:04o})", f"Run: chmod 600 '{path}'")]
-    return [Finding("sessions", OK, f"state.db, schema {_number(header, 60)}, {info.st_size / 1024**2:,.1f} MiB")]
+    size = f"{info.st_size / 1024**2:,.1f} MiB"
+    if info.st_size > _READ_WHOLE:
+        size += "; `hermes sessions check` reads all of it"
+    return [Finding("sessions", OK, f"state.db, schema {_number(header, 60)}, {size}")]
 
 
 def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
@@ -227,6 +234,22 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
     expected = _number(header, 28) * (65536 if page == 1 else page)
     if expected != size and isinstance(probe(path.with_name(path.name + "-wal")), OSError):
         return f"has {size:,} bytes instead of {expected:,}", "Run: hermes sessions check"
+    return "", ""
+
+
+def _inner_fault(path: Path) -> tuple[str, str]:
+    """What opening the file finds wrong with it, and what to do; nothing if all is well."""
+    from hermes.store.file import State, inspect  # takes long to load
+    from hermes.store.schema import MIGRATIONS
+
+    try:
+        found = inspect(
+            path, version=len(MIGRATIONS), busy_timeout=_BUSY_TIMEOUT_S, read_only=True, check_pages_bytes=_READ_WHOLE
+        )
+    except HermesError as error:
+        return f"can't be opened: {error.message}", error.hint
+    if found.state is State.DAMAGED:
+        return f"is damaged: {found.detail}", "Run: hermes sessions check. It keeps the file and rebuilds a new one."
     return "", ""
 
 

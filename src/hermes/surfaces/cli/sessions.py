@@ -6,19 +6,24 @@ What only reads is in `sessions_read`, what changes or moves sessions in `sessio
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Mapping
 
 from hermes.app import App, build
 from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
-from hermes.store.recovery import Recovery
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.cli.sessions_back import branch, configure_back, diff, redo, undo
 from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
-from hermes.surfaces.cli.sessions_read import BRING_IN, check, list_sessions, print_json, say_none_yet, search, show
-from hermes.surfaces.terminal.style import stderr_style
-from hermes.surfaces.terminal.text import clean
+from hermes.surfaces.cli.sessions_read import (
+    BRING_IN,
+    check,
+    list_sessions,
+    print_json,
+    say_none_yet,
+    search,
+    show,
+    tell_recovery,
+)
 
 _EXAMPLES = """\
 ID is a session's id, the beginning of one, its exact title, or `last`.
@@ -83,15 +88,10 @@ def run(args: argparse.Namespace) -> int:
     home = find_home()
     with build(load(home=home), home) as app:
         if app.has_log:
-            _tell(app.store.recovery)
+            tell_recovery(app.store.recovery)
         elif args.action != "import":
             return _nothing(args)
         return _ACTIONS[args.action](app, args)
-
-
-def _tell(recovery: Recovery | None) -> None:
-    if recovery is not None:
-        print(stderr_style().yellow("hermes:"), clean(str(recovery)), file=sys.stderr)
 
 
 def _nothing(args: argparse.Namespace) -> int:

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
-from hermes.app import App
+from hermes.app import App, build
 from hermes.schema.messages import UserMessage
+from hermes.store.recovery import Recovery
 from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.hits import hit_lines
-from hermes.surfaces.terminal.style import FAIL, OK
+from hermes.surfaces.terminal.style import FAIL, OK, stderr_style
 from hermes.surfaces.terminal.text import (
     Screen,
     ago,
@@ -139,11 +140,19 @@ def check(app: App, _args: argparse.Namespace) -> int:
         print(screen.style.status(FAIL), clean(problem))
     looked = f"{count(report.sessions, 'session')} and {count(report.rows, 'row')} were looked at"
     if report.problems:
-        print(f"\n{looked}; {count(len(report.problems), 'problem')}. Nothing was changed.")
-        print(f"Keep a copy of {clean(str(app.home.state))}, then export the sessions you need.")
+        print(f"\n{looked}; {count(len(report.problems), 'problem')}.", flush=True)
+        app.close()
+        with build(app.settings, app.home) as reopened:  # which rebuilds what is damaged
+            tell_recovery(reopened.store.recovery)
         return 1
     print(screen.style.status(OK), f"{looked}; all are sound.")
     return 1 if app.store.recovery is not None else 0
+
+
+def tell_recovery(recovery: Recovery | None) -> None:
+    """Says that the session log had to be rebuilt, if it had."""
+    if recovery is not None:
+        print(stderr_style().yellow("hermes:"), clean(str(recovery)), file=sys.stderr)
 
 
 def print_json(document: object) -> None:

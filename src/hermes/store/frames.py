@@ -1,0 +1,62 @@
+"""Frames: text that many rows have in common, kept once.
+
+The prompt of a session is several thousand bytes of instructions and tools that hardly ever differ, and a few about its
+own circumstances. Its row keeps only the latter; the frame is the rest, with a NUL at their place. A row's checksum is
+over the whole text, so that a frame can't change unnoticed.
+"""
+
+import hashlib
+
+import apsw
+import msgspec
+
+from hermes.schema.event import Event
+from hermes.schema.events import SessionPrompted
+
+TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
+"""What a query selects to have the frame of each row."""
+
+FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"
+"""Removes frames that no row has any more."""
+
+_WORTH_BYTES = 512  # a shorter one is not worth a lookup
+_PLACE = "\0"  # never in JSON
+_encode = msgspec.json.Encoder().encode
+
+
+def set_in(frame: str, inner: str) -> str:
+    """The whole text of a row."""
+    return frame.replace(_PLACE, inner, 1)
+
+
+def frame_id(frame: str) -> int:
+    """The number of a frame, made from its text, so that a frame that was found can be told from rubbish."""
+    return int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def keep_frame(connection: apsw.Connection, event: Event | None, data: str) -> tuple[str, int | None]:
+    """What a row has to keep of its text, and the number of its frame, which is written if it is new."""
+    parts = _divided(event, data)
+    if parts is None:
+        return data, None
+    frame, inner = parts
+    number = frame_id(frame)
+    known = connection.execute("SELECT text FROM frames WHERE id = ?", (number,)).get
+    if known is None:
+        connection.execute("INSERT INTO frames (id, text) VALUES (?, ?)", (number, frame))
+    elif known != frame:
+        return data, None
+    return inner, number
+
+
+def _divided(event: Event | None, data: str) -> tuple[str, str] | None:
+    """The part of a prompt that sessions share, and the one that is this session's own."""
+    if not isinstance(event, SessionPrompted) or not event.system:
+        return None
+    shared = _encode(msgspec.structs.replace(event, system=event.system[:1])).decode()
+    before = f'{{"system":[{_encode(event.system[0]).decode()}'
+    after = shared[len(before) :]
+    fits = shared.startswith(before) and data.startswith(before) and data.endswith(after)
+    if not fits or len(data) < len(shared) or len(shared) < _WORTH_BYTES:
+        return None
+    return f"{before}{_PLACE}{after}", data[len(before) : len(data) - len(after)]

@@ -1,0 +1,37 @@
+"""Reading a database whose folder can't be written.
+
+SQLite needs an index beside a write-ahead log. Where a crash left the log without one, and none can be made, both files
+are copied to a temporary folder and read there.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hermes.errors import StoreError
+from hermes.store.connection import has_wal
+from hermes.store.file import companions
+
+
+def needs_copy(path: Path) -> bool:
+    """Whether SQLite can't read this database where it is, although every byte of it can be read."""
+    return has_wal(path) and not companions(path)[2].exists()
+
+
+class ReadableCopy:
+    """A copy for as long as it is read."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="hermes-")
+            self.path = Path(self._folder.name) / path.name
+            for source, target in zip(companions(path)[:2], companions(self.path), strict=False):
+                shutil.copyfile(source, target)
+        except OSError as error:
+            hint = "Nothing was changed. Copy the folder to a place that you may write to, and set HERMES_HOME to that."
+            reason = f"its folder can't be written, and it can't be copied to be read ({error.strerror})"
+            raise StoreError(f"cannot open {path}: {reason}", hint=hint) from error
+
+    def close(self) -> None:
+        """Removes the copy."""
+        self._folder.cleanup()
