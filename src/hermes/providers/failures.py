@@ -166,7 +166,7 @@ def from_frame(caller: Caller, body: bytes) -> ModelError:
 
 def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
     """No complete answer."""
-    if failure.phase == "too_large":
+    if failure.phase in {"too_large", "protocol"}:
         return _error(caller, "malformed", failure.detail, retryable=False)
     if failure.timed_out:
         return _error(caller, "timeout", failure.detail, retryable=failure.phase != "total")
@@ -185,8 +185,8 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     if "html" in content_type or text[:15].lower().startswith(("<!doctype", "<html")):
         return _bounded(f"an HTML page{_title(text)}"), ""
     try:
-        found = msgspec.json.decode(body, type=_Body | list[_Body])
-    except msgspec.DecodeError:
+        found = msgspec.json.decode(text, type=_Body | list[_Body])
+    except (msgspec.DecodeError, RecursionError):
         return _bounded(text), ""
     parsed = (found[0] if found else _Body()) if isinstance(found, list) else found
     error = parsed.error

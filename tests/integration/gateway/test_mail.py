@@ -88,6 +88,25 @@ async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(tmp_path: Path
         assert model.posts == []
 
 
+async def test_a_mail_in_an_odd_charset_without_a_subject_is_answered(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("the answer") as model, opened(tmp_path, model, mail):
+        letter = mail.receive("hello", sender=ANNA)
+        mail.inbox.clear()
+        letter.set_param("charset", "x-klingon")
+        mail.deliver(letter)
+        await mail.until(lambda server: len(server.sent) == 1)
+        assert b"hello" in model.posts[0].body
+        assert mail.sent[0].get_content().strip() == "the answer"
+
+
+async def test_a_mail_with_nothing_to_read_is_told_so(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
+        mail.receive("> only what you wrote\n", sender=ANNA)
+        await mail.until(lambda server: len(server.sent) == 1)
+        assert "no text that I can read" in mail.sent[0].get_content()
+        assert model.posts == []
+
+
 async def test_machines_are_not_answered(tmp_path: Path) -> None:
     async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
         mail.receive("I am away", sender=ANNA, Auto_Submitted="auto-replied")
