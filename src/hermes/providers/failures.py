@@ -42,6 +42,7 @@ _BROKE = (
 )
 _BLOCKED = ("content_policy", "content_filter", "content management policy", "data_inspection", "safety system")
 _BLOCKED += ("prohibited_content", "responsible_ai", "usage policies", "invalid_prompt")
+_NO_PICTURES = ("support image", "support vision", "image input", "image_url is not supported", "not a multimodal")
 _STATUS_OF = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -239,6 +240,8 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
         return "auth"  # some answer a wrong key with 400
     if status < 400:
         return "not_found"  # a redirect: the address is not where the service is
+    if any(phrase in said for phrase in _NO_PICTURES):
+        status = 400  # some say 404 or 500; the same request would fail again
     return _REASONS.get(status, "server" if status >= 500 else "bad_request")
 
 

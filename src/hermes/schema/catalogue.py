@@ -39,6 +39,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ReplyRejected,
     events.AuxiliaryCalled,
     events.PictureDescribed,
+    events.PictureReduced,
+    events.PictureWithheld,
     events.ModelPreparing,
     events.MessageDelta,
     events.ReasoningDelta,

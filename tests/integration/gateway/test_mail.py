@@ -136,6 +136,21 @@ async def test_an_attachment_is_where_the_model_can_read_it(tmp_path: Path) -> N
         assert [one.read_bytes() for one in found] == [b"a,b\n1,2\n"]
 
 
+async def test_a_picture_that_the_model_does_not_get_is_said_with_the_answer(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("I can't see it") as model, opened(tmp_path, model, mail):
+        letter = mail.receive("look", sender=ANNA)
+        mail.inbox.clear()
+        dot = b"\x89PNG\r\n\x1a\n" + bytes(20)
+        letter.add_attachment(dot, maintype="image", subtype="png", filename="dot.png")
+        mail.deliver(letter)
+        await mail.until(lambda server: len(server.sent) == 1)
+        body = mail.sent[0].get_body(("plain",))
+        assert body is not None
+        text = str(body.get_content())
+        assert "A picture was not shown to" in text
+        assert text.endswith("I can't see it")
+
+
 async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
     async with (
         MailServer(password="another") as mail,  # noqa: S106
