@@ -1,6 +1,6 @@
 # Hermes sets itself up: every target below works on a machine with Python 3.11+, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help run install test check format docs bench lock clean
+.PHONY: help run install test test-pythons check format docs bench lock clean
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 VENV := .venv
@@ -11,7 +11,7 @@ EXTRAS := --extra local --extra search --extra mcp --extra markdown --extra web 
 ARGS ?=
 
 help:          ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
 	@HERMES_FETCH=1 $(BIN)/hermes $(ARGS)
@@ -23,6 +23,9 @@ install: $(VENV)/run.stamp ## set up and put `hermes` on your PATH (a link in ~/
 
 test: $(VENV)/dev.stamp ## set up and run all tests (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-pythons: $(VENV)/dev.stamp ## run what touches sockets, signals and argparse on the other Pythons found
+	@$(BIN)/python scripts/test_pythons.py $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs
 	@$(BIN)/ruff format --check .
@@ -46,7 +49,7 @@ lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/
 	@$(LOCK) $(EXTRAS) --group build --constraint requirements/dev.lock -o requirements/run.lock
 
 clean:         ## remove the environment and caches
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	@rm -rf $(VENV) .venvs .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Hermes needs Python 3.11 or newer; none was found on PATH." >&2; exit 1; }

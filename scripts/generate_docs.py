@@ -5,6 +5,7 @@ PAGES is the table: a page and the function that renders it.
 
 import argparse
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -33,7 +34,7 @@ def config_page() -> str:
     for field in msgspec.structs.fields(Settings):
         section = keys.as_section(field.type)
         found = [key for key in keys.all_keys() if key.path[0] == field.encode_name]
-        lines += ["", f"## `{field.encode_name}`", "", (section.__doc__ or "").strip() if section else "", ""]
+        lines += ["", f"## `{field.encode_name}`", "", inspect.cleandoc(section.__doc__ or "") if section else "", ""]
         lines += ["| key | value | default | environment variable | |", "|---|---|---|---|---|"]
         for key in found:
             default = msgspec.json.encode(key.default).decode().strip('"')

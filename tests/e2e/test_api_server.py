@@ -457,27 +457,29 @@ async def test_a_gateway_serves_it_too_and_its_status_says_where(tmp_path: Path)
         assert (process.returncode, err.decode()) == (0, "")
 
 
-async def test_pictures_come_along(tmp_path: Path) -> None:
+def _with_pixel() -> Any:
     pixel = base64.b64encode(bytes.fromhex(_PIXEL)).decode()
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixel}"}}
+    return {"role": "user", "content": [{"type": "text", "text": "what is it?"}, image]}
+
+
+async def test_a_picture_that_the_model_does_not_get_is_said_in_the_answer(shared: Shared) -> None:
+    async with shared("I can't see it.") as (it, _):
+        answer = await it.client.chat.completions.create(model="hermes", messages=[_with_pixel()])
+        content = str(answer.choices[0].message.content)
+        assert content.startswith("[A picture was not shown to")
+        assert content.endswith("]\n\nI can't see it.")
+
+
+async def test_pictures_come_along(tmp_path: Path) -> None:
     seeing = (
         "model: {provider: seeing, default: fake-1}\n"
         "custom_providers: {seeing: {base_url: URL, models: {fake-1: {images: true}}}}\n"
     )
     async with service(tmp_path, "A dot.", config=seeing) as (it, model):
-        answer = await it.client.chat.completions.create(
-            model="hermes",
-            messages=[
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "text", "text": "what is it?"},
-                        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixel}"}},
-                    ],
-                }
-            ],
-        )
+        answer = await it.client.chat.completions.create(model="hermes", messages=[_with_pixel()])
         assert answer.choices[0].message.content == "A dot."
-        assert pixel in model.posts[-1].body.decode()
+        assert base64.b64encode(bytes.fromhex(_PIXEL)).decode() in model.posts[-1].body.decode()
 
 
 @pytest.mark.parametrize(

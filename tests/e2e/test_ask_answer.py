@@ -305,6 +305,16 @@ async def test_a_picture_goes_to_the_model_with_the_question(tmp_path: Path) -> 
         assert b"data:image/png;base64,iVBOR" in server.posts[0].body
 
 
+async def test_a_picture_that_the_model_does_not_get_is_said_on_stderr(tmp_path: Path) -> None:
+    picture = tmp_path / "dot.png"
+    await asyncio.to_thread(picture.write_bytes, b"\x89PNG\r\n\x1a\n" + bytes(20))
+    async with ModelServer("I can't see it") as server:
+        done = await InstalledHermes(tmp_path, server.url).run("-z", "what is this?", "--image", str(picture))
+        assert (done.code, done.out) == (0, "I can't see it\n"), done.err
+        assert "A picture was not shown to" in done.err
+        assert "images: true" in done.err
+
+
 async def test_a_file_that_is_no_picture_is_wrong_usage(tmp_path: Path) -> None:
     async with ModelServer() as server:
         hermes = InstalledHermes(tmp_path, server.url)

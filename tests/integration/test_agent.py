@@ -49,6 +49,22 @@ async def test_a_model_of_its_own_finds_a_title_and_what_it_took_is_counted(tmp_
             await agent.close()
 
 
+async def test_a_call_nested_without_end_is_told_to_the_model_and_the_session_goes_on(tmp_path: Path) -> None:
+    deep = '{"path":' + "[" * 20_000 + "]" * 20_000 + "}"
+    calls = (ServedCall("read_file", deep),)
+    async with ModelServer(Served(calls=calls), "Sorry.", "Hello again.") as server:
+        with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+            agent = Agent(app, secrets(server))
+            session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+            for text in ("read it", "and now?"):
+                await agent.service.submit(session, text)
+                await agent.service.idle(session)
+            ends = [one.event.reason for one in app.store.log.events(session) if isinstance(one.event, TurnEnded)]
+            await agent.close()
+    assert ends == ["done", "done"]
+    assert b"nested more than 100 levels deep" in server.posts[1].body
+
+
 async def test_project_notes_are_capped_marked_and_sent_the_same_in_every_request(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.\n" + "x" * 20_000)
     async with ModelServer("one", "two") as server:

@@ -1,6 +1,7 @@
 """The same behaviours for every wire format, over a real socket, against the fake model server."""
 
 import asyncio
+import gzip
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -111,6 +112,37 @@ async def test_a_reply_streams_and_ends_with_the_whole_message(caller: Caller) -
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (50, 20, 30)
     assert usage.cost_usd == pytest.approx((20 * 1.25 + 30 * 0.125 + 20 * 10) / 1e6)
+
+
+@pytest.mark.parametrize("delivery", ["plain", "gzip", "deflate", "json"])
+async def test_a_reply_counts_however_a_server_delivers_it(caller: Caller, delivery: str) -> None:
+    reply = msgspec.convert({**msgspec.structs.asdict(REPLY), "delivery": delivery}, Served)
+    async with ModelServer(reply, REPLY) as server:
+        events, streamed = await caller.call(server), last(await caller.call(server))
+        assert server.connections == 1
+    message = last(events)
+    assert message.text == REPLY.text == "".join(e.text for e in events if isinstance(e, TextDelta))
+    assert message.reasoning == REPLY.reasoning == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [
+        (call.name, call.arguments) for call in streamed.tool_calls
+    ]
+    assert (message.finish, message.usage) == (streamed.finish, streamed.usage)
+
+
+async def test_a_compressed_reply_that_is_cut_is_not_a_whole_one(caller: Caller) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = gzip.compress(b"".join(render(caller.wire, REPLY, "gpt-5", 1)))[:-200]
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n"
+        writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server, ModelServer() as unused:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        error = await caller.fails(unused, base_url=address)
+    assert error.reason == "connection"
 
 
 async def test_a_tool_whose_name_no_service_accepts_is_called_by_another_on_the_wire(caller: Caller) -> None:

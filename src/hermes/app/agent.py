@@ -242,7 +242,8 @@ class Agent:
         settings = self._app.settings
         calls = CallRunner(self.tools(session), self._policy_of(session), approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
-        sight = None if self.model.facts.images else Sight(self._auxiliary)
+        blind = "" if self.model.facts.images else f"{self.model.provider}:{self.model.name}"
+        sight = Sight(self._auxiliary, blind)
         return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room, sight=sight)
 
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:

@@ -136,6 +136,13 @@ class Auxiliary:
         """What the settings say of a task."""
         return str(getattr(self._app.settings.auxiliary, task)).strip() or "off"
 
+    def has_own(self, task: Task) -> bool:
+        """Whether another model than the one that answers does a task."""
+        try:
+            return self._own(task) is not None
+        except HermesError:
+            return False
+
     async def helper(self, task: Task, session: str) -> Helper:
         """The model for a task, and the one that answers behind it. Raises HermesError when nobody can do it."""
         spending, main = self._spending, self._main.model()

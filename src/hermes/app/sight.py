@@ -1,11 +1,12 @@
 """Eyes for a model that reads only text: another one that can see describes the pictures, once each."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from hermes.app.auxiliary import Auxiliary, NoModel
 from hermes.errors import HermesError
-from hermes.schema.events import PictureDescribed
+from hermes.schema.event import Event
+from hermes.schema.events import PictureDescribed, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message, UserMessage
 from hermes.schema.model import ModelRequest
 
@@ -23,13 +24,31 @@ _AT_ONCE = 6
 class Sight:
     """Implements the port of that name."""
 
-    def __init__(self, auxiliary: Auxiliary) -> None:
+    def __init__(self, auxiliary: Auxiliary, blind: str = "") -> None:
+        """`blind`: the model that answers, when it reads only text, as `provider:model`."""
         self._auxiliary = auxiliary
+        self._blind = blind
 
-    async def look(self, session: str, messages: Sequence[Message]) -> list[PictureDescribed]:
-        """Describes the pictures that nobody has described yet. One that can't be is said to be so, and stays it."""
-        new = {image.source: (image, message) for message, image in _pictures(messages) if not image.description}
-        if not new or self._auxiliary.wanted("vision") == "off":
+    @property
+    def reads_only_text(self) -> bool:
+        """Whether the model that answers gets no pictures at all."""
+        return bool(self._blind)
+
+    async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> list[Event]:
+        """Describes the pictures that the model does not get, once each; says of new ones that it does not get them."""
+        hidden = {
+            image.source: (image, message) for message, image in _pictures(messages) if self._blind or image.withheld
+        }
+        new = {source: one for source, one in hidden.items() if not one[0].description}
+        described = await self._described(session, new) if new else []
+        unsaid = tuple(source for source in hidden if source not in said) if self._blind else ()
+        if not unsaid:
+            return list(described)
+        told = {one.source for one in described} | {source for source in hidden if source not in new}
+        return [*described, _withheld(unsaid, self._blind, described=set(unsaid) <= told)]
+
+    async def _described(self, session: str, new: Mapping[str, tuple[Image, Message]]) -> list[PictureDescribed]:
+        if self._auxiliary.wanted("vision") == "off" or not (self._blind or self._auxiliary.has_own("vision")):
             return []
         try:
             await self._auxiliary.helper("vision", session)
@@ -55,6 +74,19 @@ class Sight:
             return _unseen(image.source, error.message)
         text = reply.text.strip()[:_LONGEST]
         return PictureDescribed(source=image.source, text=text) if text else _unseen(image.source, "nothing was said")
+
+
+def _withheld(sources: tuple[str, ...], model: str, *, described: bool) -> PictureWithheld:
+    what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
+    instead = "; another model described it instead" if described else ""
+    provider, _, name = model.partition(":")
+    label = model if name else f"the model of {provider}"
+    detail = (
+        f"{what} not shown to {label}, which is not known to see pictures{instead}. If it can see, set"
+        f" custom_providers.{provider}.models with images: true for {name or 'it'}; else choose a model that can with:"
+        " hermes model, or name one in auxiliary.vision."
+    )
+    return PictureWithheld(sources=sources, why="text_only", detail=detail)
 
 
 def _unseen(source: str, why: str) -> PictureDescribed:

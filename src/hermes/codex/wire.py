@@ -102,7 +102,7 @@ def classify(line: bytes) -> Incoming:
     """What a line is."""
     try:
         envelope = _DECODER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Noise(f"not a message: {error}")
     if not isinstance(envelope.method, UnsetType):
         return _told(envelope.method, envelope)

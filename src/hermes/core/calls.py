@@ -9,10 +9,11 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.plan import Planned, segments
 from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool, ToolContext
 from hermes.core.reply import Fault
@@ -207,11 +208,12 @@ class CallRunner:
             known = ", ".join(sorted(self._tools))
             return Unusable(call, "unknown_tool", f"there is no tool {call.name!r}. There are: {known}")
         try:
-            arguments = msgspec.json.decode(call.arguments or "{}")
-        except msgspec.DecodeError as error:
-            return Unusable(call, "bad_arguments", f"the arguments are not valid JSON ({error})")
-        problem = check_arguments(arguments, tool.spec.parameters)
-        return Unusable(call, "bad_arguments", problem) if problem else Ready(call, tool, arguments)
+            arguments = parse_arguments(call.arguments)
+        except BadArguments as error:
+            return Unusable(call, "bad_arguments", str(error))
+        if problem := check_arguments(arguments, tool.spec.parameters):
+            return Unusable(call, "bad_arguments", problem)
+        return Ready(call, tool, cast("dict[str, Any]", arguments))
 
 
 def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:

@@ -5,6 +5,9 @@ begin the bytes of the next. What a person says enters where a turn took it in, 
 their call, in the order of the calls. Only an undo takes away: what it leaves is what was there before those turns.
 """
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 import msgspec
 
 from hermes.core.compaction import compacted
@@ -15,6 +18,8 @@ from hermes.schema.events import (
     ApprovalRequested,
     CodexThread,
     PictureDescribed,
+    PictureReduced,
+    PictureWithheld,
     QuestionAnswered,
     QuestionAsked,
     SessionCompacted,
@@ -61,6 +66,8 @@ class History:
         self.asked_calls: dict[str, ApprovalRequested | QuestionAsked] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
+        self.text_only: set[str] = set()
+        """Pictures of which the user was told that the model can't see them."""
         """Shapes of calls the user has allowed for the rest of the session."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
@@ -113,7 +120,13 @@ class History:
             case SessionCompacted():
                 self._compact(event)
             case PictureDescribed():
-                self.messages = [_described(message, event) for message in self.messages]
+                self._change_pictures((event.source,), description=event.text)
+            case PictureReduced(sources=sources):
+                self._change_pictures(sources, reduced=True)
+            case PictureWithheld(sources=sources, why="refused"):
+                self._change_pictures(sources, withheld=True)
+            case PictureWithheld(sources=sources):
+                self.text_only.update(sources)
             case SessionUndone(since=since):
                 self._undo(seq, since)
             case SessionRedone(undone=undone):
@@ -122,6 +135,9 @@ class History:
                 self.codex_thread = event
             case _:
                 pass
+
+    def _change_pictures(self, sources: Collection[str], **changes: Any) -> None:
+        self.messages = [_with_pictures(message, sources, changes) for message in self.messages]
 
     def _begin(self, seq: int, turn: str) -> None:
         self.open_turn = turn
@@ -229,12 +245,11 @@ class History:
         return running if call_id in self._started else "Not run: the turn ended before it began."
 
 
-def _described(message: Message, row: PictureDescribed) -> Message:
-    """The message with the description at the picture, if it has that picture."""
-    if isinstance(message, AssistantMessage) or all(image.source != row.source for image in message.images):
+def _with_pictures(message: Message, sources: Collection[str], changes: Mapping[str, Any]) -> Message:
+    """The message with those pictures changed, if it has any of them."""
+    if isinstance(message, AssistantMessage) or all(image.source not in sources for image in message.images):
         return message
     images = (
-        msgspec.structs.replace(image, description=row.text) if image.source == row.source else image
-        for image in message.images
+        msgspec.structs.replace(image, **changes) if image.source in sources else image for image in message.images
     )
     return msgspec.structs.replace(message, images=tuple(images))

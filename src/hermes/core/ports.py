@@ -1,7 +1,7 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -169,10 +169,15 @@ class ContextEngine(Protocol):
 
 
 class Sight(Protocol):
-    """Eyes for a model that reads only text."""
+    """Eyes for a model that reads only text, or whose provider refused a picture."""
 
-    async def look(self, session: str, messages: Sequence[Message]) -> Sequence[Event]:
-        """Rows that describe the pictures of `messages` that nobody has described yet."""
+    @property
+    def reads_only_text(self) -> bool:
+        """Whether the model gets no pictures at all."""
+        ...
+
+    async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> Sequence[Event]:
+        """Rows that describe the pictures the model does not get, and say so unless they are among `said`."""
         ...
 
 

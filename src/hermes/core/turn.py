@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.core import refused_pictures
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History
@@ -134,16 +135,37 @@ class NativeRuntime:
         return _ended(turn, "budget", f"stopped after {self._max_steps} steps (budget.max_steps)")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
-        """One model call; when the provider finds it too long, room is made and it is asked once more."""
-        if self._sight and (seen := await self._sight.look(turn.session, turn.history.messages)):
-            await turn.journal.record(*seen)
+        """One model call; what the provider finds too long is made shorter, and pictures it refuses are left out."""
+        if self._sight and self._sight.reads_only_text:
+            await self._look(turn)
         await self._make_room(turn, forced=False)
         try:
             return await self._ask(turn)
         except ModelError as error:
+            if refused_pictures.is_about_pictures(error, turn.history.messages):
+                return await self._ask_without_pictures(turn, error)
             if not error.compress or not await self._make_room(turn, forced=True):
                 raise
         return await self._ask(turn)
+
+    async def _ask_without_pictures(self, turn: Turn, failure: ModelError) -> AssistantMessage:
+        """Asks again with smaller pictures, then without them; raises the first failure when nothing helps."""
+        for row in refused_pictures.steps(failure, turn.history.messages):
+            await turn.journal.record(row)
+            await self._look(turn)
+            try:
+                return await self._ask(turn)
+            except ModelError as error:
+                if error.retryable:
+                    raise
+        raise failure
+
+    async def _look(self, turn: Turn) -> None:
+        """Has pictures that the model does not get described by one that can see."""
+        if self._sight is None:
+            return
+        if rows := await self._sight.look(turn.session, turn.history.messages, turn.history.text_only):
+            await turn.journal.record(*rows)
 
     async def _make_room(self, turn: Turn, *, forced: bool) -> bool:
         """Whether there is more room now."""

@@ -17,9 +17,10 @@ from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
 from hermes.providers.names import own_names, with_own_names
+from hermes.providers.opaque import ABSENT, is_present
 from hermes.providers.pictures import load_pictures
 from hermes.providers.prefix import Prefixes, Writer, build_body
-from hermes.providers.sse import BrokenEvents, EventParser, ServerEvent
+from hermes.providers.sse import MAX_EVENT, BrokenEvents, EventParser, ServerEvent
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest
 
@@ -44,6 +45,10 @@ class Reader(Protocol):
     done: bool
 
     def feed(self, event: ServerEvent) -> list[ModelEvent]: ...
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Reads a reply that came at once, as JSON, from a server that does not stream."""
+        ...
 
     def message(self) -> AssistantMessage:
         """The whole reply; StreamBroken unless it ended as the protocol says it must."""
@@ -113,7 +118,7 @@ class Adapter:
                 listed = msgspec.json.decode(await reply.read_all(8 * 2**20), type=_Listing)
         except TransportFailure as failure:
             raise failures.from_transport(caller, failure) from failure
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise failures.malformed(caller, f"its list of models can't be read: {error}") from error
         return [model.id for model in listed.data]
 
@@ -140,14 +145,21 @@ class Adapter:
         try:
             reply = await self._http.send("POST", self._codec.url(endpoint), headers, body, deadlines or self.deadlines)
             async with reply:
-                await _require_stream(reply, caller, key)
+                await _require_ok(reply, caller, key)
+                chunk = await _first_words(reply)
+                if not _is_event_stream(chunk, reply.headers.get("content-type", "")):
+                    for item in await _read_whole(reply, chunk, reader, caller, key):
+                        yield with_own_names(item, names) if names else item
+                    chunk = b""
                 parser = EventParser()
-                while not reader.done and (chunk := await reply.read()):
+                while not reader.done and chunk:
                     for event in parser.feed(chunk):
                         for item in reader.feed(event):
                             yield with_own_names(item, names) if names else item
                         if reader.done:
                             break
+                    else:
+                        chunk = await reply.read()
                 message = reader.message()
                 if reader.done:
                     await reply.drain()
@@ -168,23 +180,50 @@ async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:
         raise failures.from_status(caller, reply.status, body, reply.headers, time.time())
 
 
-async def _require_stream(reply: Reply, caller: failures.Caller, key: str) -> None:
-    """ModelError unless the answer is a stream of events."""
-    await _require_ok(reply, caller, key)
+async def _first_words(reply: Reply) -> bytes:
+    """The beginning of the body, enough to tell what it is, whatever its content type says."""
+    start = b""
+    while len(start.lstrip()) < len(b"retry:") and (piece := await reply.read()):
+        start += piece
+    return start
+
+
+def _is_event_stream(start: bytes, kind: str) -> bool:
+    """Whether these are server-sent events. Some servers send them as text/plain, or answer with JSON instead."""
+    words = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    said = kind.startswith("text/event-stream") and not words.startswith(b"{")
+    return said or words.startswith(_EVENT_LINES)
+
+
+_EVENT_LINES = (b"data:", b"event:", b":", b"id:", b"retry:", b"error:")
+
+
+async def _read_whole(
+    reply: Reply, start: bytes, reader: Reader, caller: failures.Caller, key: str
+) -> list[ModelEvent]:
+    """The events of a reply that came as one JSON object. ModelError when it is something else."""
     kind = reply.headers.get("content-type", "")
-    if reply.headers.get("content-encoding", "identity") != "identity":
-        raise failures.malformed(caller, "it is compressed, which was not asked for")
-    if kind.startswith("text/event-stream"):
-        return
-    body = _without_key(await reply.read_error(), key)
-    if b'"error"' in body and "json" in kind:
-        raise failures.from_frame(caller, body)
+    body = _without_key(start + await reply.read_all(MAX_EVENT), key)
     words, _ = failures.explain(body, kind)
-    raise failures.malformed(caller, f"not a stream of events but {kind.split(';')[0] or 'no content type'}: {words}")
+    title = kind.split(";")[0] or "no content type"
+    problem = failures.malformed(caller, f"not a stream of events but {title}: {words}")
+    try:
+        if is_present(msgspec.json.decode(body, type=_Refusal).error):
+            raise ErrorFrame(body)
+        events = reader.whole(body)
+        reader.message()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, StreamBroken) as error:
+        raise problem from error
+    reader.done = True
+    return events
 
 
 def _without_key(body: bytes, key: str) -> bytes:
     return body.replace(key.encode(), b"********") if len(key) > 5 else body
+
+
+class _Refusal(msgspec.Struct):
+    error: msgspec.Raw = ABSENT
 
 
 class _Listed(msgspec.Struct):

@@ -3,9 +3,11 @@
 import msgspec
 from msgspec import Raw, Struct
 
+from hermes.core.arguments import DAMAGED
 from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.opaque import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
+from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
 
@@ -71,6 +73,15 @@ class _Event(Struct):
     usage: _Usage | None = None
 
 
+class _Whole(Struct):
+    """The whole reply at once, from a server that does not stream."""
+
+    type: str
+    content: list[_Start] = []
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
 class _ThinkingBlock(Struct, tag_field="type", tag="thinking"):
     thinking: str
     signature: str
@@ -112,6 +123,7 @@ class _Block:
 
 
 _decoder = msgspec.json.Decoder(_Event)
+_whole = msgspec.json.Decoder(_Whole)
 
 
 class AnthropicReader:
@@ -119,13 +131,14 @@ class AnthropicReader:
 
     def __init__(self) -> None:
         self.done = False
+        self._json = WireJson()
         self._blocks: dict[int, _Block] = {}
         self._finish = ""
         self._usage = _Usage()
 
     def feed(self, event: ServerEvent) -> list[ModelEvent]:
         try:
-            parsed = _decoder.decode(event.data)
+            parsed = self._json.decode(_decoder, event.data)
         except msgspec.DecodeError as error:
             raise StreamBroken(f"an event can't be read: {error}") from error
         kind = parsed.type
@@ -147,6 +160,21 @@ class AnthropicReader:
             raise ErrorFrame(event.data)
         return []
 
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        try:
+            message = self._json.decode(_whole, body)
+        except msgspec.DecodeError as error:
+            raise StreamBroken(f"the reply can't be read: {error}") from error
+        if message.type == "error":
+            raise ErrorFrame(body)
+        events = [event for index, block in enumerate(message.content) for event in self._start(index, block)]
+        for block in self._blocks.values():
+            block.open = False
+        self._count(message.usage)
+        self._finish = message.stop_reason or ""
+        self._stop()
+        return events
+
     def _block(self, index: int) -> _Block:
         block = self._blocks.get(index)
         if block is None or not block.open:
@@ -157,6 +185,8 @@ class AnthropicReader:
         if index in self._blocks:
             raise StreamBroken("a part of the reply begins twice")
         block = self._blocks[index] = _Block(start)
+        if self._json.lossy:
+            block.start.input = Raw(DAMAGED.encode())
         if start.type == "tool_use":
             return [ToolCallStarted(start.id, start.name)]
         begun = start.text or start.thinking
@@ -200,6 +230,8 @@ class AnthropicReader:
         if finish is None:
             raise StreamBroken(f"the reply ended for an unknown reason: {self._finish}")
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        pieces = {block.start.type: block.pieces for block in blocks}
+        self._json.complete(pieces.get("text", []), pieces.get("tool_use"))
         calls = tuple(
             ToolCall(id=block.start.id, name=block.start.name, arguments=block.arguments)
             for block in blocks

@@ -9,6 +9,7 @@ from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.opaque import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
 from hermes.providers.thinking import Thinking
+from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
 
@@ -87,6 +88,7 @@ class _Delta(Struct):
 class _Choice(Struct):
     index: int = 0
     delta: _Delta | None = None
+    message: _Delta | None = None  # the whole reply at once, from a server that does not stream
     finish_reason: str | None = None
 
 
@@ -138,6 +140,7 @@ class ChatReader:
 
     def __init__(self, *, reasoning_outside_output: bool = False) -> None:
         self.done = False
+        self._json = WireJson()
         self._reasoning_outside_output = reasoning_outside_output
         self._thinking = Thinking()
         self._text: list[str] = []
@@ -158,7 +161,7 @@ class ChatReader:
                 raise StreamBroken("the stream ended without saying why")
             return []
         try:
-            chunk = _decoder.decode(data)
+            chunk = self._json.decode(_decoder, data)
         except msgspec.DecodeError as error:
             if event.name == "error":
                 raise ErrorFrame(data) from error
@@ -175,18 +178,22 @@ class ChatReader:
                 self._choice(choice, events, data)
         return events
 
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        return self.feed(ServerEvent("", body))
+
     def _choice(self, choice: _Choice, events: list[ModelEvent], data: bytes) -> None:
-        delta = choice.delta
+        delta = choice.delta or choice.message
         if delta is not None:
             self._words(delta, events)
-            for call in delta.tool_calls or ():
+            for position, call in enumerate(delta.tool_calls or ()):
+                if choice.delta is None:
+                    call.index = position  # each is a call of its own
                 self._call(call, events)
         if choice.finish_reason:
             self._split(self._thinking.end(), events)
             if choice.finish_reason in _FAILED:
-                raise ErrorFrame(
-                    msgspec.json.encode({"error": {"message": data.decode(), "code": choice.finish_reason}})
-                )
+                said = {"message": data.decode("utf-8", "replace"), "code": choice.finish_reason}
+                raise ErrorFrame(msgspec.json.encode({"error": said}))
             self._finish = choice.finish_reason
 
     def _words(self, delta: _Delta, events: list[ModelEvent]) -> None:
@@ -270,6 +277,7 @@ class ChatReader:
             raise StreamBroken(f"the stream ended for an unknown reason: {self._finish}")
         if not all(call.started for call in self._calls):
             raise StreamBroken("a tool call has no name")
+        self._json.complete(self._text, self._calls[-1].arguments if self._calls else None)
         if finish in {"stop", "tool_calls"}:
             finish = "tool_calls" if self._calls else "stop"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}

@@ -42,6 +42,7 @@ _BROKE = (
 )
 _BLOCKED = ("content_policy", "content_filter", "content management policy", "data_inspection", "safety system")
 _BLOCKED += ("prohibited_content", "responsible_ai", "usage policies", "invalid_prompt")
+_NO_PICTURES = ("support image", "support vision", "image input", "image_url is not supported", "not a multimodal")
 _STATUS_OF = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -166,7 +167,7 @@ def from_frame(caller: Caller, body: bytes) -> ModelError:
 
 def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
     """No complete answer."""
-    if failure.phase == "too_large":
+    if failure.phase in {"too_large", "protocol"}:
         return _error(caller, "malformed", failure.detail, retryable=False)
     if failure.timed_out:
         return _error(caller, "timeout", failure.detail, retryable=failure.phase != "total")
@@ -185,8 +186,8 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     if "html" in content_type or text[:15].lower().startswith(("<!doctype", "<html")):
         return _bounded(f"an HTML page{_title(text)}"), ""
     try:
-        found = msgspec.json.decode(body, type=_Body | list[_Body])
-    except msgspec.DecodeError:
+        found = msgspec.json.decode(text, type=_Body | list[_Body])
+    except (msgspec.DecodeError, RecursionError):
         return _bounded(text), ""
     parsed = (found[0] if found else _Body()) if isinstance(found, list) else found
     error = parsed.error
@@ -239,6 +240,8 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
         return "auth"  # some answer a wrong key with 400
     if status < 400:
         return "not_found"  # a redirect: the address is not where the service is
+    if any(phrase in said for phrase in _NO_PICTURES):
+        status = 400  # some say 404 or 500; the same request would fail again
     return _REASONS.get(status, "server" if status >= 500 else "bad_request")
 
 

@@ -4,7 +4,7 @@ Everything that can go wrong on the way is a `TransportFailure` that says which 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.core.decompression import CompressionError, Decompressor
 from hermes.providers.exchange import Answer, Cut
 from hermes.providers.quirks import is_local
 
@@ -143,7 +144,11 @@ class Reply:
         self._answer = answer
         self._deadlines = deadlines
         self._start = start
+        self._began = self._ended = False
         self._size = 0
+        self._encoding = answer.headers.get("content-encoding", "identity")
+        self._body: Decompressor | None = None
+        self._pieces: Iterator[bytes] = iter(())
         self._time = asyncio.get_running_loop().time
 
     async def __aenter__(self) -> Self:
@@ -156,10 +161,35 @@ class Reply:
 
     async def read(self) -> bytes:
         """The next piece of the body; nothing at its end."""
+        if self._encoding == "identity":
+            return self._counted(await self._read())
+        try:
+            self._body = self._body or Decompressor(self._encoding)
+            while not (piece := next(self._pieces, b"")):
+                data = await self._read()
+                if not data and not self._body.is_whole:
+                    raise TransportFailure("cut", "the compressed answer is not whole")
+                if not data:
+                    return b""
+                self._pieces = self._body.feed(data)
+        except CompressionError as error:
+            raise TransportFailure("protocol", str(error)) from error
+        return self._counted(piece)
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._size += len(piece)
+        if self._size > MAX_RESPONSE:
+            raise TransportFailure("too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB")
+        return piece
+
+    async def _read(self) -> bytes:
+        """The next piece as it came."""
+        if self._ended:
+            return b""
         left = self._deadlines.total - (self._time() - self._start)
-        phase: Phase = "idle" if self._size else "first_byte"
+        phase: Phase = "idle" if self._began else "first_byte"
         limit = self._deadlines.idle
-        if not self._size:
+        if not self._began:
             limit = self._deadlines.first_byte - (self._time() - self._start)
         if left < limit:
             phase, limit = "total", left
@@ -170,9 +200,7 @@ class Reply:
             raise _late(phase, getattr(self._deadlines, phase)) from error
         except Cut as error:
             raise TransportFailure("cut", str(error)) from error
-        self._size += len(chunk)
-        if self._size > MAX_RESPONSE:
-            raise TransportFailure("too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB")
+        self._began, self._ended = True, not chunk
         return chunk
 
     async def read_all(self, limit: int) -> bytes:

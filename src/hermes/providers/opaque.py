@@ -55,6 +55,6 @@ def arguments_object(arguments: str) -> str:
     """
     try:
         _object.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return msgspec.json.encode({"invalid_json": arguments}).decode()
     return arguments

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.opaque import ABSENT, Opaque, arguments_object, is_present, pack
 from hermes.providers.sse import ServerEvent
+from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
 
@@ -78,6 +79,7 @@ class _Incomplete(Struct):
 
 
 class _Response(Struct):
+    output: list[msgspec.Raw] = []
     status: str | None = None
     usage: _Usage | None = None
     incomplete_details: _Incomplete | None = None
@@ -98,6 +100,7 @@ class _Event(Struct):
 _event = msgspec.json.Decoder(_Event)
 _item = msgspec.json.Decoder(_Item)
 _response = msgspec.json.Decoder(_Response)
+_summary = msgspec.json.Decoder(list[_Content])
 
 _TEXT = {"response.output_text.delta", "response.refusal.delta"}
 _THOUGHT = {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
@@ -114,6 +117,7 @@ class ResponsesReader:
 
     def __init__(self) -> None:
         self.done = False
+        self._json = WireJson()
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._items: list[_Item] = []  # in the order in which they were completed, which is their order
@@ -127,9 +131,37 @@ class ResponsesReader:
         if data == b"[DONE]":  # some compatible servers add it
             return []
         try:
-            return self._handle(_event.decode(data), data)
+            return self._handle(self._json.decode(_event, data), data)
         except msgspec.DecodeError as error:
             raise StreamBroken(f"an event can't be read: {error}") from error
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        try:
+            response = self._json.decode(_response, body)
+            if f"response.{response.status}" not in _ENDS:
+                raise StreamBroken(f"the reply is not a finished response: {response.status}")
+            items = [self._json.decode(_item, bytes(item)) for item in response.output]
+        except msgspec.DecodeError as error:
+            raise StreamBroken(f"the reply can't be read: {error}") from error
+        events = [event for item in items for event in self._whole_item(item)]
+        self._ended(f"response.{response.status}", response, body)
+        return events
+
+    def _whole_item(self, item: _Item) -> list[ModelEvent]:
+        self._items.append(item)
+        if item.type == "function_call":
+            return [ToolCallStarted(item.call_id, item.name)]
+        events: list[ModelEvent] = []
+        for part in item.content or ():
+            if item.type == "message" and (text := part.text or part.refusal):
+                self._refused = self._refused or bool(part.refusal)
+                self._text.append(text)
+                events.append(TextDelta(text))
+        if item.type == "reasoning":
+            thought = "\n\n".join(part.text for part in self._json.decode(_summary, bytes(item.summary)))
+            self._reasoning.append(thought)
+            events += [ReasoningDelta(thought)] if thought else []
+        return events
 
     def _handle(self, event: _Event, data: bytes) -> list[ModelEvent]:
         kind = event.type
@@ -144,12 +176,12 @@ class ResponsesReader:
             self._reasoning.append("\n\n")
             return [ReasoningDelta("\n\n")]
         if kind == "response.output_item.added":
-            return self._added(_item.decode(event.item), event.output_index)
+            return self._added(self._json.decode(_item, bytes(event.item)), event.output_index)
         if kind == "response.output_item.done":
-            self._items.append(_item.decode(event.item))
+            self._items.append(self._json.decode(_item, bytes(event.item)))
             self._open.discard(event.output_index or 0)
         elif kind in _ENDS:
-            self._ended(kind, _response.decode(event.response), data)
+            self._ended(kind, self._json.decode(_response, bytes(event.response)), data)
         elif kind == "error":
             raise ErrorFrame(data)
         return []
@@ -177,6 +209,10 @@ class ResponsesReader:
         if not self.done:
             raise StreamBroken("the stream was cut before its end")
         calls = [item for item in self._items if item.type == "function_call"]
+        arguments = [calls[-1].arguments or ""] if calls else None
+        self._json.complete(self._text, arguments)
+        if arguments:
+            calls[-1].arguments = "".join(arguments)
         if not all(item.call_id and item.name for item in calls):
             raise StreamBroken("a tool call has no id or no name")
         finish = self._finish

@@ -39,6 +39,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ReplyRejected,
     events.AuxiliaryCalled,
     events.PictureDescribed,
+    events.PictureReduced,
+    events.PictureWithheld,
     events.ModelPreparing,
     events.MessageDelta,
     events.ReasoningDelta,
@@ -93,7 +95,7 @@ def _render_event(cls: type[Event]) -> Iterator[str]:
     yield f"## `{cls.topic}`\n"
     kind = "Durable" if cls.durable else "Transient"
     role = f", message of role `{cls.role}`" if cls.role else ""
-    yield f"{(cls.__doc__ or '').strip()} *{kind}{role}.*\n"
+    yield f"{' '.join((cls.__doc__ or '').split())} *{kind}{role}.*\n"
     fields = msgspec.structs.fields(cls)
     if not fields:
         return

@@ -294,6 +294,30 @@ class PictureDescribed(Event, frozen=True, kw_only=True):
     text: Annotated[str, Meta(description="What is in it, or why that is not known.")]
 
 
+class PictureReduced(Event, frozen=True, kw_only=True):
+    """The provider did not accept a picture; from here on a smaller copy of it is sent."""
+
+    topic: ClassVar[str] = "agent.picture.reduced"
+    sensitive: ClassVar[tuple[str, ...]] = ("sources",)
+
+    sources: Annotated[tuple[str, ...], Meta(description="The pictures: files.")]
+    detail: Annotated[str, Meta(description="What a person should know about it.")]
+
+
+class PictureWithheld(Event, frozen=True, kw_only=True):
+    """The model does not get a picture, only words about it."""
+
+    topic: ClassVar[str] = "agent.picture.withheld"
+    sensitive: ClassVar[tuple[str, ...]] = ("sources",)
+
+    sources: Annotated[tuple[str, ...], Meta(description="The pictures: files or addresses.")]
+    why: Annotated[
+        Literal["refused", "text_only"],
+        Meta(description="`refused`: the provider did not accept it; `text_only`: the model is not known to see."),
+    ]
+    detail: Annotated[str, Meta(description="What a person should know about it, and how to change it.")]
+
+
 class ModelPreparing(Event, frozen=True, kw_only=True):
     """A local model is being made ready for its first answer on this machine."""
 

@@ -15,6 +15,17 @@ def render(wire: Format, reply: Served, model: str, number: int) -> list[bytes]:
     return list(_RENDERERS[wire](reply, model, number))
 
 
+def render_whole(wire: Format, reply: Served, model: str, number: int) -> bytes:
+    """The same reply at once, as a server that does not stream sends it."""
+    if wire == "anthropic":
+        return _json(_anthropic_whole(reply, model, number))
+    if wire == "responses":
+        (*_, last) = _responses(reply, model, number)
+        ended: dict[str, Any] = msgspec.json.decode(last.partition(b"data: ")[2])
+        return _json(ended["response"])
+    return _json(_chat_whole(reply, model, number))
+
+
 def error_body(wire: Format, status: int, message: str, code: str) -> bytes:
     """The body of an error status."""
     if wire == "anthropic":
@@ -71,15 +82,34 @@ def _chat(reply: Served, model: str, number: int) -> Iterator[bytes]:
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     usual = "tool_calls" if reply.calls else "stop"
     yield chunk({}, {"stop": usual, "length": "length", "refused": "content_filter"}[reply.finish])
-    usage = {
+    yield _data({**head, "choices": [], "usage": _chat_usage(reply)})
+    yield b"data: [DONE]\n\n"
+
+
+def _chat_usage(reply: Served) -> dict[str, Any]:
+    return {
         "prompt_tokens": reply.input_tokens,
         "completion_tokens": reply.output_tokens,
         "total_tokens": reply.input_tokens + reply.output_tokens,
         "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": reply.reasoning_tokens},
     }
-    yield _data({**head, "choices": [], "usage": usage})
-    yield b"data: [DONE]\n\n"
+
+
+def _chat_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
+    head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 1_800_000_000, "model": model}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "reasoning_content": reply.reasoning}
+    calls = [
+        {
+            "id": _call_id(call, "call", number, index),
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for index, call in enumerate(reply.calls)
+    ]
+    finish = {"stop": "tool_calls" if calls else "stop", "length": "length", "refused": "content_filter"}[reply.finish]
+    choice = {"index": 0, "message": {**message, "tool_calls": calls or None}, "finish_reason": finish}
+    return {**head, "choices": [choice], "usage": _chat_usage(reply)}
 
 
 def _responses(reply: Served, model: str, number: int) -> Iterator[bytes]:
@@ -216,6 +246,27 @@ def _anthropic(reply: Served, model: str, number: int) -> Iterator[bytes]:
         final["output_tokens_details"] = {"thinking_tokens": reply.reasoning_tokens}
     yield _named({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": final})
     yield _named({"type": "message_stop"})
+
+
+def _anthropic_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    if reply.reasoning:
+        content.append({"type": "thinking", "thinking": reply.reasoning, "signature": reply.signature})
+    if reply.text:
+        content.append({"type": "text", "text": reply.text})
+    for index, call in enumerate(reply.calls):
+        named = {"type": "tool_use", "id": _call_id(call, "toolu", number, index), "name": call.name}
+        content.append({**named, "input": msgspec.Raw(call.arguments.encode())})
+    reason = {"stop": "tool_use" if reply.calls else "end_turn", "length": "max_tokens", "refused": "refusal"}
+    usage: dict[str, Any] = {
+        "input_tokens": reply.input_tokens - reply.cached_tokens - reply.cache_write_tokens,
+        "cache_creation_input_tokens": reply.cache_write_tokens,
+        "cache_read_input_tokens": reply.cached_tokens,
+        "output_tokens": reply.output_tokens,
+        "output_tokens_details": {"thinking_tokens": reply.reasoning_tokens},
+    }
+    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model}
+    return {**head, "content": content, "stop_reason": reason[reply.finish], "stop_sequence": None, "usage": usage}
 
 
 def _anthropic_blocks(reply: Served, number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:

@@ -8,18 +8,21 @@ address; a script is a JSON list of replies (see `hermes.testing.served`).
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
-from hermes.testing.formats import Format, error_body, error_frame, render
+from hermes.testing.formats import Format, error_body, error_frame, render, render_whole
 from hermes.testing.served import Fault, Served, parse_script
 
 _FORMATS: dict[str, Format] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "anthropic"}
 _REASONS = {200: "OK", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+
+_WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -143,9 +146,11 @@ class ModelServer:
             return await connection.send(500, error_body(kind, 500, "the script has no reply left", ""))
         self._served += 1
         events = render(kind, reply, model, self._served)
-        if reply.fault is None:
-            return await connection.stream(events, reply.delay)
-        return await self._fail(reply.fault, events, kind, connection)
+        if reply.fault is not None:
+            return await self._fail(reply.fault, events, kind, connection)
+        if reply.delivery == "json":
+            events = [render_whole(kind, reply, model, self._served)]
+        return await connection.stream(events, reply.delay, reply.delivery)
 
     def _next(self, request: Recorded) -> Served | None:
         if self._respond is not None:
@@ -180,6 +185,13 @@ def _whole(fault: Fault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
         page = b"<!doctype html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
         return 200, page, {"content-type": "text/html; charset=utf-8"}
     return 200, fault.body.encode(), {"content-type": fault.content_type}
+
+
+def _packed(events: list[bytes], window: int) -> Iterator[bytes]:
+    packer = zlib.compressobj(wbits=window)
+    for event in events:
+        yield packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH)
+    yield packer.flush()
 
 
 class _Connection:
@@ -218,13 +230,15 @@ class _Connection:
         await self._writer.drain()
         return True
 
-    def _begin(self) -> None:
-        self._head(200, {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"})
+    def _begin(self, delivery: str = "stream") -> None:
+        kind = {"plain": "text/plain", "json": "application/json"}.get(delivery, "text/event-stream")
+        coding = {"content-encoding": delivery} if delivery in _WINDOWS else {}
+        self._head(200, {"content-type": f"{kind}; charset=utf-8", "transfer-encoding": "chunked", **coding})
 
-    async def stream(self, events: list[bytes], delay: float) -> bool:
+    async def stream(self, events: list[bytes], delay: float, delivery: str = "stream") -> bool:
         """A stream with its proper end."""
-        self._begin()
-        for event in events:
+        self._begin(delivery)
+        for event in _packed(events, _WINDOWS[delivery]) if delivery in _WINDOWS else events:
             self._chunk(event)
             if delay:
                 await self._writer.drain()

@@ -46,6 +46,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     signature: str = "c2lnbmVk"  # of thinking, or its encrypted form
     chunk: Annotated[int, msgspec.Meta(ge=1)] = 8  # characters of a delta
     delay: float = 0.0  # seconds between events
+    delivery: Literal["stream", "plain", "gzip", "deflate", "json"] = "stream"
+    """As a stream, a stream called text/plain or compressed, or all at once as one JSON object."""
     fault: Fault | None = None
 
 

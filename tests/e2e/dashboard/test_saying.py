@@ -213,6 +213,18 @@ async def test_a_pasted_picture_goes_along(page: Page, dashboard: Board) -> None
     await expect(page.locator(".message.user .picture img")).to_have_js_property("naturalWidth", 1)
 
 
+async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(page: Page, dashboard: Board) -> None:
+    refused = Served(fault=Fault(status=400, message="could not process image"))
+    dashboard.says(refused, refused, "I did not get the picture.")
+    await box(page).focus()
+    await page.evaluate(PASTE, PICTURE)
+    await expect(page.locator(".attached img")).to_have_count(1)
+    await say(page, "what is this?")
+    await rests(page, 1)
+    await expect(page.get_by_text("A picture was left out, because the provider does not accept it.")).to_be_visible()
+    await expect(page.get_by_text("I did not get the picture.")).to_be_visible()
+
+
 async def test_what_fills_the_window_is_shown(page: Page, dashboard: Board) -> None:
     dashboard.says("Yes.")
     await say(page, "hello")

@@ -88,6 +88,25 @@ async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(tmp_path: Path
         assert model.posts == []
 
 
+async def test_a_mail_in_an_odd_charset_without_a_subject_is_answered(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("the answer") as model, opened(tmp_path, model, mail):
+        letter = mail.receive("hello", sender=ANNA)
+        mail.inbox.clear()
+        letter.set_param("charset", "x-klingon")
+        mail.deliver(letter)
+        await mail.until(lambda server: len(server.sent) == 1)
+        assert b"hello" in model.posts[0].body
+        assert mail.sent[0].get_content().strip() == "the answer"
+
+
+async def test_a_mail_with_nothing_to_read_is_told_so(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
+        mail.receive("> only what you wrote\n", sender=ANNA)
+        await mail.until(lambda server: len(server.sent) == 1)
+        assert "no text that I can read" in mail.sent[0].get_content()
+        assert model.posts == []
+
+
 async def test_machines_are_not_answered(tmp_path: Path) -> None:
     async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
         mail.receive("I am away", sender=ANNA, Auto_Submitted="auto-replied")
@@ -115,6 +134,21 @@ async def test_an_attachment_is_where_the_model_can_read_it(tmp_path: Path) -> N
         await mail.until(lambda server: len(server.sent) == 1)
         found = list((tmp_path / "work" / "inbox").glob("*-table.csv"))
         assert [one.read_bytes() for one in found] == [b"a,b\n1,2\n"]
+
+
+async def test_a_picture_that_the_model_does_not_get_is_said_with_the_answer(tmp_path: Path) -> None:
+    async with MailServer() as mail, ModelServer("I can't see it") as model, opened(tmp_path, model, mail):
+        letter = mail.receive("look", sender=ANNA)
+        mail.inbox.clear()
+        dot = b"\x89PNG\r\n\x1a\n" + bytes(20)
+        letter.add_attachment(dot, maintype="image", subtype="png", filename="dot.png")
+        mail.deliver(letter)
+        await mail.until(lambda server: len(server.sent) == 1)
+        body = mail.sent[0].get_body(("plain",))
+        assert body is not None
+        text = str(body.get_content())
+        assert "A picture was not shown to" in text
+        assert text.endswith("I can't see it")
 
 
 async def test_a_wrong_password_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.core.arguments import BadArguments, arguments_by_name, parse_arguments
 from hermes.providers.embedded.edits import appended, edit_action, unique_change, whole_lines
 from hermes.providers.embedded.lines import Action, Verb
 from hermes.schema.messages import ToolCall
@@ -91,8 +92,10 @@ class Toolbox:
         """The action that a call stands for; None when it is none of ours. The inverse of `call`, for the history."""
         role = self.role(call)
         try:
-            arguments = msgspec.json.decode(call.arguments, type=dict[str, Any])
-        except msgspec.DecodeError:
+            arguments = parse_arguments(call.arguments)
+        except BadArguments:
+            return None
+        if not isinstance(arguments, dict):
             return None
         fields = self._tools[role].fields if role else {}
         value = {field: arguments.get(name) for field, name in fields.items()}
@@ -115,7 +118,7 @@ class Toolbox:
 
     def todo_items(self, call: ToolCall) -> list[str]:
         """What a call of the list's tool put on the list."""
-        arguments = msgspec.json.decode(call.arguments, type=dict[str, Any])
+        arguments = arguments_by_name(call.arguments)
         return item_texts(arguments.get(self._tools["todo"].fields["items"]))
 
     def _values(self, action: Action, held: str, items: list[str]) -> dict[str, Any]:  # noqa: PLR0911 - as above

@@ -49,6 +49,8 @@ class AskScreen:
             return
         if self.streams and event["type"] == "agent.message.delta":
             self._stream(event["text"])
+        if event["type"] in {"agent.picture.reduced", "agent.picture.withheld"}:  # also into a file
+            self._line(self._style.yellow(clean(event["detail"])))
         if self.tells:
             self._calls.see(event)
             self._questions.see(event)

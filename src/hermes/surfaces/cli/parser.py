@@ -1,7 +1,8 @@
 """How arguments are read: argparse whose help looks the same on every Python, and whose errors are UsageErrors."""
 
 import argparse
-from typing import NoReturn, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from hermes.errors import UsageError
 
@@ -11,10 +12,19 @@ _P = TypeVar("_P", bound=argparse.ArgumentParser)
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Writes `-o, --output FILE` and no colour, as Python 3.11 to 3.14 do not all do by themselves."""
+    """Writes `-o, --output FILE`, a usage line and columns that are the same on every Python: argparse's own differ."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def add_argument(self, action: argparse.Action) -> None:
+        if action.help is argparse.SUPPRESS:
+            return
+        names = [action, *self._iter_indented_subactions(action)]
+        longest = max(len(self._format_action_invocation(one)) for one in names)
+        self._action_max_length = max(self._action_max_length, longest + self._current_indent)
+        self._add_item(self._format_action, [action])
 
     # pyrefly: ignore[missing-override-decorator]
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -22,6 +32,63 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             return super()._format_action_invocation(action)
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
         return f"{', '.join(action.option_strings)} {value}"
+
+    # pyrefly: ignore[missing-override-decorator]
+    def _format_usage(
+        self, usage: str | None, actions: Iterable[argparse.Action], groups: Iterable[Any], prefix: str | None
+    ) -> str:
+        start = "usage: " if prefix is None else prefix
+        if usage is not None:
+            return f"{start}{usage % {'prog': self._prog}}\n\n"
+        shown = [action for action in actions if action.help is not argparse.SUPPRESS]
+        options = self._usage_parts([action for action in shown if action.option_strings], groups)
+        operands = self._usage_parts([action for action in shown if not action.option_strings], groups)
+        line = " ".join((self._prog, *options, *operands))
+        if len(start) + len(line) > self._width - self._current_indent:
+            line = self._wrapped_usage(start, options, operands)
+        return f"{start}{line}\n\n"
+
+    def _wrapped_usage(self, start: str, options: Sequence[str], operands: Sequence[str]) -> str:
+        """The usage on several lines, options first, below one another behind the program's name."""
+        indent = " " * (len(start) + len(self._prog) + 1)
+        room = self._width - self._current_indent
+        lines: list[str] = []
+        for parts in (options, operands):
+            line = ""
+            for part in parts:
+                if line and len(indent) + len(line) + 1 + len(part) > room:
+                    lines.append(line)
+                    line = ""
+                line = f"{line} {part}".lstrip()
+            lines += [line] if line else []
+        return f"{self._prog} " + f"\n{indent}".join(lines)
+
+    def _usage_parts(self, actions: Sequence[argparse.Action], groups: Iterable[Any]) -> list[str]:
+        """Each option or operand; those that exclude one another are one part."""
+        together = {action: group for group in groups for action in group._group_actions}  # noqa: SLF001
+        parts: list[str] = []
+        done: set[int] = set()
+        for action in actions:
+            group = together.get(action)
+            if group is None:
+                parts.append(self._usage_part(action, bare=False))
+            elif id(group) not in done:
+                done.add(id(group))
+                members = [one for one in actions if together.get(one) is group]
+                choice = " | ".join(self._usage_part(one, bare=True) for one in members)
+                brackets = "()" if group.required else "[]"
+                parts.append(f"{brackets[0]}{choice}{brackets[1]}")
+        return [part for part in parts if part]
+
+    def _usage_part(self, action: argparse.Action, *, bare: bool) -> str:
+        if not action.option_strings:
+            part = self._format_args(action, self._get_default_metavar_for_positional(action))
+            return part[1:-1] if bare and part.startswith("[") and part.endswith("]") else part
+        part = action.format_usage()
+        if action.nargs != 0:
+            value = self._format_args(action, self._get_default_metavar_for_optional(action))
+            part = f"{action.option_strings[0]} {value}"
+        return part if bare or action.required else f"[{part}]"
 
 
 class Parser(argparse.ArgumentParser):

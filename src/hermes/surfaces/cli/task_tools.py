@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.calls import check_arguments
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
@@ -40,7 +39,7 @@ class TaskTools:
             self._folder, self._tools = folder, self._make(folder)
         try:
             result = await self._result(call, folder)
-        except (ToolFailed, msgspec.DecodeError) as error:
+        except (ToolFailed, BadArguments) as error:
             result = ToolResult(text=str(error), ok=False)
         return ToolFinished(call_id=call.id, name=call.name, text=result.text, ok=result.ok)
 
@@ -48,7 +47,9 @@ class TaskTools:
         tool = self._tools.get(call.name)
         if tool is None:
             return ToolResult(text=f"There is no tool {call.name!r}.", ok=False)
-        arguments: dict[str, Any] = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
+        arguments = parse_arguments(call.arguments)
+        if not isinstance(arguments, dict):
+            return ToolResult(text="The arguments must be a JSON object.", ok=False)
         problem = check_arguments(arguments, tool.spec.parameters)
         if problem or not self._may(tool, arguments, folder):
             return ToolResult(text=problem or _REFUSED, ok=False)

@@ -120,7 +120,8 @@ class Sockets(WebSocketsSansIOProtocol):
         data, kind = message.get("bytes"), message.get(_KIND, _BINARY)
         if data is None:
             data, kind = message["text"].encode(), _TEXT
-        self.transport.writelines((_frame_head(kind, len(data)), data))
+        # Not `writelines`: on some releases of Python 3.12 and 3.13 it never says that the peer is behind.
+        self.transport.write(b"".join((_frame_head(kind, len(data)), data)))
 
     def _drop(self) -> None:
         """Says goodbye as far as that is possible, and lets go of the peer shortly after."""

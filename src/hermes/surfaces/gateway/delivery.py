@@ -15,6 +15,8 @@ from hermes.schema.events import (
     ApprovalRequested,
     MessageDelta,
     ModelRetried,
+    PictureReduced,
+    PictureWithheld,
     QuestionAnswered,
     QuestionAsked,
     ReplyRejected,
@@ -45,7 +47,7 @@ _SHOWN = frozenset(
     kind.topic
     for kind in (
         *(UserMessage, AssistantMessage, TurnStarted, TurnEnded, ToolStarted),
-        *(ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered),
+        *(ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, PictureReduced, PictureWithheld),
     )
 )
 _WAITS = "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; it still waits for an answer."
@@ -78,6 +80,7 @@ class Delivery:
         self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
+        self._remarks: list[str] = []
         self._said = ""  # the last reply, where a turn is one message
         self._answers: tuple[str, ...] = ()  # and which messages it answers
         self._edit_at = 0.0
@@ -149,6 +152,7 @@ class Delivery:
             case TurnStarted():
                 self._working = True
                 self._said = ""
+                self._remarks.clear()
                 self._answers = self._answered(event) if self._limits.whole else ()
                 self._activity.begin()
             case AssistantMessage():
@@ -160,6 +164,8 @@ class Delivery:
                 await self._ask(row, event, around)
             case ApprovalAnswered() | QuestionAnswered():
                 await self._settle(row, event)
+            case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
+                await self._remark(row, f"⚠️ {detail}")
             case TurnEnded():
                 await self._end(row, event)
             case _:
@@ -181,6 +187,13 @@ class Delivery:
         self._activity.end()
         await self._deliver(row, message.text, adopt=True)
 
+    async def _remark(self, row: Row, text: str) -> None:
+        """Something that a person should know; where a turn is one message, it comes with the answer."""
+        if self._limits.whole:
+            self._remarks.append(text)
+        else:
+            await self._deliver(row, text)
+
     async def _end(self, row: Row, ended: TurnEnded) -> None:
         self._working = False
         self._text = ""
@@ -189,10 +202,11 @@ class Delivery:
             notice = _WAITS
         else:
             notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
-        text = "\n\n".join(part for part in (self._said, notice) if part)
+        text = "\n\n".join(part for part in (*self._remarks, self._said, notice) if part)
         if text:
             await self._deliver(row, text, adopt=True)
         self._said = ""
+        self._remarks.clear()
         await self._post.adapter.finished(self.chat, self._answers)
         self._answers = ()
 

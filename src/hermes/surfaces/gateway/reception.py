@@ -168,6 +168,8 @@ class Reception:
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
         text, images = await self._content(binding, inbound)
         if not text.strip() and not images:
+            if inbound.chat.kind == "direct":
+                await self._tell(inbound, _NOTHING_TO_READ)
             return
         service = self._staff.service(binding.session)
         via = f"{binding.key}#{inbound.id}"
@@ -280,6 +282,9 @@ class Reception:
         """Whether the session has these very words already."""
         messages = self._app.store.log.messages(session)
         return any(isinstance(message, UserMessage) and message.via == via for message in messages)
+
+
+_NOTHING_TO_READ = "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
 
 
 def _who(inbound: Inbound) -> str:

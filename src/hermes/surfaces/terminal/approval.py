@@ -5,8 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import msgspec
-
+from hermes.core.arguments import arguments_by_name
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
 from hermes.surfaces.terminal.toolline import patched_files
@@ -239,10 +238,7 @@ def _longest(request: Mapping[str, Any]) -> str:
 
 
 def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        return msgspec.json.decode(request["arguments"] or "{}", type=dict[str, Any])
-    except msgspec.MsgspecError:
-        return {}
+    return arguments_by_name(request["arguments"])
 
 
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
 
@@ -113,8 +114,8 @@ def preparing(event: Mapping[str, Any]) -> str:
 def label_of(name: str, arguments: str) -> str:
     """`read_file src/app.py`: the name and the values of the arguments."""
     try:
-        values = msgspec.json.decode(arguments or "{}")
-    except msgspec.DecodeError:
+        values = parse_arguments(arguments)
+    except BadArguments:
         return one_line(f"{name} {arguments}")
     named = values.items() if isinstance(values, dict) else [("", values)]
     shown = [_shown(value) for key, value in named if key not in _BULKY]

@@ -10,6 +10,8 @@ from hermes.schema.events import (
     ApprovalRequested,
     InterruptRequested,
     ModelRetried,
+    PictureReduced,
+    PictureWithheld,
     ReplyRejected,
     SessionImported,
     SessionRecovered,
@@ -109,6 +111,8 @@ def _remark(event: Event) -> str:
             text = f"interrupt asked for{' by ' + one_line(by) if by else ''}"
         case ModelRetried(reason=reason, detail=detail):
             text = f"model call made again, {one_line(reason)}{_because(detail)}"
+        case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
+            text = one_line(detail)
         case ReplyRejected(reason=reason, detail=detail):
             text = f"reply not usable, {reason}{_because(detail)}"
         case ApprovalRequested(summary=summary, reason=reason):

@@ -31,6 +31,13 @@ _ENDS = {
     "crashed": "It was cut off.",
 }
 
+_REMARKS = frozenset(
+    (
+        *("agent.model.preparing", "agent.model.retried", "agent.reply.rejected", "agent.learning.reviewed"),
+        *("agent.picture.reduced", "agent.picture.withheld"),
+    )
+)
+
 
 class _Waiting(msgspec.Struct, frozen=True):
     """A message that waits."""
@@ -170,7 +177,7 @@ class ChatView:
                 self._answered(event)
             case "agent.turn.steered":
                 self._echo(event["inputs"])
-            case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected" | "agent.learning.reviewed":
+            case kind if kind in _REMARKS:
                 self._remark(event)
             case "agent.turn.ended":
                 self._end(event)
@@ -196,6 +203,9 @@ class ChatView:
             case "agent.model.retried":
                 self._finish_reply()
                 self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
+            case "agent.picture.reduced" | "agent.picture.withheld":
+                self._finish_reply()
+                self.say(event["detail"], alarming=True)
             case "agent.learning.reviewed":
                 if event.get("summary"):
                     how = " Decide: /learn or Alt-L" if event.get("proposals") else ""

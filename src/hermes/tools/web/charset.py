@@ -16,6 +16,18 @@ _IN_HEADER = r"(?i)charset\s*=\s*[\"']?([a-z0-9_.:-]{1,40})"
 _IN_PAGE = rb"(?i)<meta[^>]{0,300}charset\s{0,10}=\s{0,10}[\"']?([a-z0-9_.:-]{1,40})"
 _IN_XML = rb"(?i)^\s{0,100}<\?xml[^>]{0,200}encoding\s{0,10}=\s{0,10}[\"']([a-z0-9_.:-]{1,40})"
 _SEEN = 2048
+# Names that are in use and that Python does not have.
+_OTHER_NAMES = {
+    "utf8mb4": "utf-8",
+    "unicode-1-1-utf-8": "utf-8",
+    "iso-8859-6-i": "iso8859-6",
+    "iso-8859-8-i": "iso8859-8",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-11": "cp874",
+    "ansi": "cp1252",
+    "ks_c_5601": "cp949",
+}
+_PREFIX = re.compile(r"^(?:x-)?(?:windows-|win-?|cp-|ms-?|ibm-)(?=\d)")
 
 
 def decode(body: bytes, content_type: str = "") -> str:
@@ -48,9 +60,17 @@ def _declared(body: bytes, content_type: str) -> str:
     return "utf-8" if known.startswith("utf-16") else known  # a page whose own tag could be read is not UTF-16
 
 
+def is_known(name: str) -> bool:
+    """Whether text in a charset of that name can be read without a guess."""
+    return bool(_known(name))
+
+
 def _known(name: str) -> str:
-    try:
-        found = codecs.lookup(name.strip()).name
-    except LookupError:
-        return ""
-    return _WIDER.get(found, found) if found in _KNOWN.split() else ""
+    plain = name.strip().lower()
+    for spelling in (plain, _OTHER_NAMES.get(plain, ""), _PREFIX.sub("cp", plain), plain.removeprefix("x-")):
+        try:
+            found = codecs.lookup(spelling).name
+        except (LookupError, ValueError):
+            continue
+        return _WIDER.get(found, found) if found in _KNOWN.split() else ""
+    return ""

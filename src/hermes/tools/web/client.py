@@ -5,7 +5,6 @@ address the gate checked; the name goes into the Host header and into TLS, where
 """
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes import __version__
+from hermes.core.decompression import CompressionError, Decompressor
 from hermes.errors import ToolFailed
 from hermes.installation import DISTRIBUTION
 from hermes.tools.web.gate import Gate, Passage, Unresolved
@@ -27,7 +27,6 @@ USER_AGENT = f"{DISTRIBUTION}/{__version__} (an AI agent that reads pages for it
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HOPS = 5
 _TRIED = 4  # addresses of one host
-_PIECE = 64 * 1024
 _WRITE = 30.0
 
 
@@ -186,33 +185,14 @@ async def _raw(response: "httpx2.Response") -> AsyncIterator[bytes]:
 
 
 async def _decoded(pieces: AsyncIterator[bytes], encoding: str, place: Place) -> AsyncIterator[bytes]:
-    """The body, decompressed in small steps, so that little data can't become much memory."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
-        async for piece in pieces:
-            yield piece
-        return
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise ToolFailed(f"{place} came compressed as {encoding[:40]!r}, which was not asked for and can't be read.")
-    decoder = None
+    """The body, decompressed."""
     try:
+        body = Decompressor(encoding)
         async for piece in pieces:
-            decoder = decoder or zlib.decompressobj(_window(encoding, piece))
-            rest = piece
-            while rest and not decoder.eof:
-                yield decoder.decompress(rest, _PIECE)
-                rest = decoder.unconsumed_tail
-    except zlib.error as error:
-        raise ToolFailed(f"{place} came damaged: it says it is compressed, but can't be decompressed.") from error
-    if decoder is not None:
-        yield decoder.flush(_PIECE)
-
-
-def _window(encoding: str, start: bytes) -> int:
-    """zlib's parameter: gzip, zlib, or the bare deflate that some servers send."""
-    if encoding != "deflate":
-        return zlib.MAX_WBITS | 16
-    return zlib.MAX_WBITS if start[:1] and start[0] & 0x0F == 8 else -zlib.MAX_WBITS
+            for part in body.feed(piece):
+                yield part
+    except CompressionError as error:
+        raise ToolFailed(f"{place} can't be read: {error}.") from error
 
 
 def _broken(place: Place, error: Exception) -> ToolFailed:

@@ -4,9 +4,10 @@ import email
 import email.policy
 from email.message import EmailMessage
 
+import msgspec
 import pytest
 
-from hermes.surfaces.gateway.adapters.mail_text import body_of, is_verified, sender_of
+from hermes.surfaces.gateway.adapters.mail_text import body_of, inbound_of, is_verified, sender_of
 
 
 def mail(results: str = "", sender: str = "Anna <anna@mail.example.org>", text: str = "") -> EmailMessage:
@@ -79,3 +80,38 @@ def test_what_was_answered_and_the_signature_are_left_out() -> None:
     assert body_of(mail(text=text)) == "Yes.\n\n> quoted inside\nand more"
     assert body_of(mail(text="Hello\n-- \nAnna\n")) == "Hello"
     assert body_of(mail(text="Fine\n> last\n> words\n")) == "Fine"
+
+
+def raw_mail(body: bytes, *, charset: bytes = b"utf-8", sender: bytes = b"Anna", subject: bytes = b"") -> EmailMessage:
+    lines = [b"From: " + sender + b" <anna@example.org>", b"Message-ID: <1@example.org>", b"Subject: " + subject]
+    lines += [b"Content-Type: text/plain; charset=" + charset, b"Content-Transfer-Encoding: 8bit", b"", body]
+    made = email.message_from_bytes(b"\r\n".join(lines), policy=email.policy.default)
+    assert isinstance(made, EmailMessage)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("charset", "codec", "text"),
+    [
+        (b"x-gbk", "gbk", "你好，世界"),
+        (b"windows-874", "cp874", "สวัสดี"),
+        (b"iso-8859-8-i", "iso8859-8", "שלום"),
+        (b"utf8mb4", "utf-8", "grüße"),
+        (b"x-sjis", "cp932", "こんにちは"),
+    ],
+)
+def test_a_charset_that_python_has_under_another_name_is_read(charset: bytes, codec: str, text: str) -> None:
+    assert body_of(raw_mail(text.encode(codec), charset=charset)) == text
+
+
+@pytest.mark.parametrize("charset", [b"x-klingon", b"base64"])
+def test_a_charset_that_nobody_knows_is_guessed_and_said(charset: bytes) -> None:
+    words = body_of(raw_mail("viele Grüße".encode(), charset=charset))
+    assert words.startswith("viele Grüße\n\n[")
+    assert f"{charset.decode()!r}, an unknown charset" in words
+
+
+@pytest.mark.parametrize("name", [b"J\xf6rg", b"=?x-klingon?Q?J=F6rg?="])
+def test_names_and_subjects_in_any_bytes_can_be_written_down(name: bytes) -> None:
+    inbound = inbound_of(raw_mail(b"hi", sender=name, subject=name), "1", "mx.mine")
+    assert msgspec.json.decode(msgspec.json.encode(inbound))["person"]["name"] == inbound.person.name == "Jörg"

@@ -77,6 +77,11 @@ def viewed(*events: dict[str, Any], screen: FakeScreen | None = None) -> FakeScr
     return screen
 
 
+def test_a_picture_that_is_left_out_is_said() -> None:
+    detail = "A picture was left out. Choose a model that can see."
+    assert detail in viewed(event("picture.withheld", sources=("a.png",), why="refused", detail=detail)).text
+
+
 SAID = event("message.user", text="hello\nyou", seq=2)
 STARTED = event("turn.started", inputs=[2])
 ENDED = event("turn.ended", reason="done", ts=11.5, usage={"input_tokens": 1000, "output_tokens": 20, "cost_usd": 0.5})

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from hermes.core.arguments import arguments_by_name
 from hermes.core.ports import Model
 from hermes.errors import ModelError
 from hermes.providers.embedded.tasks.task import Called, Kind, Outcome, Task
@@ -105,10 +106,7 @@ async def _ask(model: Model, request: ModelRequest) -> AssistantMessage:
 
 
 def _arguments(call: ToolCall) -> dict[str, object]:
-    try:
-        return msgspec.json.decode(call.arguments, type=dict[str, object])
-    except msgspec.DecodeError:
-        return {}
+    return arguments_by_name(call.arguments)
 
 
 def _lay_out(task: Task, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """The feed of one session: its rows from a cursor on, then what happens, in order, without holes or doubles."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import msgspec
@@ -27,7 +27,7 @@ class SessionFeed:
         self._last = 0
         self.deleted = False
 
-    async def batches(self, *, epoch: int = 0, after: int = 0) -> AsyncIterator[list[Item]]:
+    async def batches(self, *, epoch: int = 0, after: int = 0) -> AsyncGenerator[list[Item]]:
         """Everything after the cursor. Raises SessionNotFound when there is no such session to begin with."""
         with self._hub.listening(self._session) as inbox:
             yield [await self._hello()]

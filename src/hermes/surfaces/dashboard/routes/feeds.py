@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Send
 from starlette.websockets import WebSocket
 
 from hermes.errors import SessionNotFound
@@ -28,7 +30,6 @@ GONE = 4004
 RESTARTS = 1012  # come back
 NOT_YOURS = 4003
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
-_EVENT_STREAM = "text/event-stream"
 
 
 class CursorQuery(msgspec.Struct, frozen=True):
@@ -69,8 +70,9 @@ class FeedRoutes:
 
         async def show() -> None:
             try:
-                async for batch in feed.batches(epoch=query.epoch, after=query.after):
-                    await self._send(socket, batch)
+                async with aclosing(feed.batches(epoch=query.epoch, after=query.after)) as batches:
+                    async for batch in batches:
+                        await self._send(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
                 feed.deleted = True
@@ -88,7 +90,7 @@ class FeedRoutes:
         await asyncio.to_thread(find, self._board, session)
         epoch, after = _last_event(call.request.headers.get("last-event-id", "")) or (query.epoch, query.after)
         feed = SessionFeed(self._board.app, self._hub, session)
-        return StreamingResponse(_sse(feed.batches(epoch=epoch, after=after)), media_type=_EVENT_STREAM)
+        return _EventStream(feed.batches(epoch=epoch, after=after))
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
         """Whatever is published here under topics of a pattern, live."""
@@ -105,9 +107,9 @@ class FeedRoutes:
 
     async def everything_stream(self, call: Call) -> Response:
         """The same as server-sent events."""
-        return StreamingResponse(_sse(self._overheard(call.query.pattern)), media_type=_EVENT_STREAM)
+        return _EventStream(self._overheard(call.query.pattern))
 
-    async def _overheard(self, pattern: str) -> AsyncIterator[list[Item]]:
+    async def _overheard(self, pattern: str) -> AsyncGenerator[list[Item]]:
         with self._hub.overhearing(pattern) as inbox:
             yield [Item(_hello(pattern))]
             async for batch in _live(inbox, pattern):
@@ -165,10 +167,23 @@ async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
     await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
 
 
-async def _sse(batches: AsyncIterator[list[Item]]) -> AsyncIterator[bytes]:
+class _EventStream(StreamingResponse):
+    """Server-sent events. The feed ends with the response, whatever ends that: it does not wait for the garbage
+    collector, which may not come for as long as a peer is stuck."""
+
+    def __init__(self, batches: AsyncGenerator[list[Item]]) -> None:
+        self._events = _sse(batches)
+        super().__init__(self._events, media_type="text/event-stream")
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(self._events):
+            await super().stream_response(send)
+
+
+async def _sse(batches: AsyncGenerator[list[Item]]) -> AsyncGenerator[bytes]:
     """Server-sent events. A durable one's id is its cursor; silence is broken by a comment, so that proxies wait."""
-    iterator = aiter(batches)
-    coming = asyncio.ensure_future(anext(iterator))
+    coming = asyncio.ensure_future(anext(batches))
     try:
         while True:
             done, _ = await asyncio.wait([coming], timeout=_SILENCE)
@@ -180,10 +195,11 @@ async def _sse(batches: AsyncIterator[list[Item]]) -> AsyncIterator[bytes]:
             except StopAsyncIteration:
                 return
             yield b"".join(map(_sse_event, batch))
-            coming = asyncio.ensure_future(anext(iterator))
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
+            coming = asyncio.ensure_future(anext(batches))
+    finally:  # nothing here waits: the task that runs this may be cancelled again and again
+        if not coming.cancel() and not coming.cancelled():
+            coming.exception()
+            await batches.aclose()
 
 
 def _sse_event(item: Item) -> bytes:

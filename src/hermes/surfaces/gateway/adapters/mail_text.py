@@ -7,10 +7,11 @@ server the sender is nobody.
 """
 
 import re
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.utils import parseaddr
 
 from hermes.surfaces.gateway.port import Attachment, Chat, FileKind, Inbound, Person
+from hermes.tools.web import charset
 
 _QUOTE_HEAD = re.compile(
     r"^(?:On\b.*\bwrote:|Am\b.*\bschrieb.*:|Le\b.*a écrit\s*:|-{2,}\s*Original Message\s*-{2,}|From:\s.+)\s*$",
@@ -21,6 +22,7 @@ _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _COMMENT = re.compile(r"\([^()]*\)")
 _METHOD = re.compile(r"\s*(dmarc|dkim)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?!\S)(.*)", re.IGNORECASE | re.DOTALL)
 _PROPERTY = re.compile(r"(?<!\S)header\.(from|d|i)\s*=\s*([^\s;]+)", re.IGNORECASE)
+_GUESS = "charset=windows-1252"  # for what is not UTF-8
 _KINDS: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
@@ -30,7 +32,7 @@ def sender_of(mail: EmailMessage) -> tuple[str, str]:
     found = [one for line in lines for one in getattr(line, "addresses", ())]
     if len(lines) != 1 or len(found) != 1 or not found[0].domain:
         return "", ""
-    return found[0].addr_spec.strip().lower(), found[0].display_name
+    return _characters(found[0].addr_spec).strip().lower(), _characters(found[0].display_name)
 
 
 def is_verified(mail: EmailMessage, authserv: str) -> bool:
@@ -90,7 +92,7 @@ def inbound_of(mail: EmailMessage, uid: str, authserv: str) -> Inbound:
     address, name = sender_of(mail)
     own = _first_id(str(mail.get("Message-ID", ""))) or f"<uid-{uid}@mailbox>"
     before = _ID.findall(f"{mail.get('References', '')} {mail.get('In-Reply-To', '')}")
-    subject = " ".join(str(mail.get("Subject", "")).split())
+    subject = " ".join(_characters(str(mail.get("Subject", ""))).split())
     chat = Chat("email", address, "direct", before[0] if before else own, subject[:200])
     person = Person(address, name, verified=is_verified(mail, authserv))
     words = body_of(mail)
@@ -103,13 +105,35 @@ def body_of(mail: EmailMessage) -> str:
     part = mail.get_body(("plain", "html"))
     if part is None:
         return ""
+    note = ""
     try:
         text = str(part.get_content())
-    except (LookupError, ValueError):
-        return ""
+    except (LookupError, ValueError):  # a charset that Python has under another name, or not at all
+        text, note = _decoded(part)
     if part.get_content_type() == "text/html":
         text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]+>", " ", text)
-    return _without_quotes(text)
+    return _without_quotes(_characters(text)) + note
+
+
+def _decoded(part: MIMEPart) -> tuple[str, str]:
+    """The text of a part whose charset Python does not know by that name, and a note if it had to be guessed."""
+    content = part.get_payload(decode=True)
+    name = part.get_content_charset("")
+    known = charset.is_known(name)
+    text = charset.decode(content if isinstance(content, bytes) else b"", f"charset={name}" if known else _GUESS)
+    if known:
+        return text, ""
+    shown = "".join(letter for letter in name if letter.isalnum() or letter in "-_.")[:40]
+    return text, f"\n\n[This mail says it is written in {shown!r}, an unknown charset. Some characters may be wrong.]"
+
+
+def _characters(text: str) -> str:
+    """Text without the surrogates that stand for bytes the mail library could not decode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return charset.decode(text.encode("utf-8", "surrogateescape"), _GUESS)
+    return text
 
 
 def attachments_of(mail: EmailMessage, uid: str) -> tuple[Attachment, ...]:
@@ -118,7 +142,7 @@ def attachments_of(mail: EmailMessage, uid: str) -> tuple[Attachment, ...]:
         media = part.get_content_type()
         kind = _KINDS.get(media.partition("/")[0], "file")
         size = len(str(part.get_payload())) * 3 // 4
-        found.append(Attachment(kind, f"{uid}:{number}", part.get_filename() or "", media, size))
+        found.append(Attachment(kind, f"{uid}:{number}", _characters(part.get_filename() or ""), media, size))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from hermes.app import App
 from hermes.app.service import SessionService
 from hermes.errors import HermesError
-from hermes.schema.events import TurnEnded, TurnStarted
+from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
 _QUIET = 10.0  # seconds without a word, after which a client hears that it is still being worked on
@@ -100,6 +100,8 @@ class Listening:
             case "agent.model.retried" if self._message:
                 self._message = ""
                 found = [Piece(_ANEW)]
+            case "agent.picture.reduced" | "agent.picture.withheld":
+                found = [Piece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
                 self._said = True
                 found = [Piece(f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n")]
@@ -129,6 +131,11 @@ class Listening:
         return turn_of(self._app, self._session, self.seq)[1] or End("failed", "the session stopped without an answer")
 
 
+def _remark(detail: str) -> str:
+    """Something that a person should know and that the model did not say."""
+    return f"[{detail}]\n\n"
+
+
 def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
     """The text of the turn that answered the words in that row, and how it ended; None while it runs."""
     turn, cut = "", False
@@ -142,6 +149,8 @@ def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
         if isinstance(event, AssistantMessage):
             texts += [event.text] if event.text else []
             cut = event.finish == "length"
+        elif isinstance(event, PictureReduced | PictureWithheld):
+            texts.append(f"[{event.detail}]")
         elif isinstance(event, TurnEnded):
             return "\n\n".join(texts), End(event.reason, event.detail, event.usage or Usage(), cut)
     return "\n\n".join(texts), None

@@ -187,6 +187,8 @@ const HANDLERS = {
     note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ?
       `: ${event.model}` : ""}.`, event.detail);
   },
+  "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
+  "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.reply.rejected": (state, event) => {
     state.live = null;
     note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,

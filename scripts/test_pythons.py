@@ -1,0 +1,93 @@
+"""Runs what touches sockets, signals and argparse on every supported Python that is found besides the one at hand.
+
+Interpreters are `python3.X` on PATH or a version of pyenv. Each gets an environment of its own in `.venvs`, which is
+made anew when the locked dependencies change. Arguments are passed on to pytest; without any, TESTS are run.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MINORS = (11, 12, 13, 14)
+TESTS = (
+    "tests/unit/surfaces",
+    "tests/unit/events",
+    "tests/unit/providers/test_wire_json.py",
+    "tests/integration/dashboard/test_feeds.py",
+    "tests/integration/dashboard/test_lines.py",
+    "tests/integration/pty",
+    "tests/integration/test_provider_http.py",
+    "tests/integration/web",
+    "tests/e2e/test_ask_signals.py",
+    "tests/e2e/test_cli_frame.py",
+    "tests/e2e/test_docs.py",
+)
+_LOCK = ROOT / "requirements" / "dev.lock"
+_PROBE = "import sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3])"
+
+
+def version_of(program: Path) -> str:
+    """The version of an interpreter that works and can make environments; empty for anything else."""
+    done = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=30, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def find_python(minor: int) -> tuple[Path, str] | None:
+    """The newest Python 3.`minor` of this machine, and its version."""
+    name = f"python3.{minor}"
+    on_path = shutil.which(name)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [Path(on_path)] if on_path else []
+    candidates += sorted(pyenv.glob(f"versions/3.{minor}.*/bin/{name}"), reverse=True)
+    for program in candidates:
+        version = version_of(program)
+        if version.startswith(f"3.{minor}."):
+            return program, version
+    return None
+
+
+def environment_for(program: Path, version: str) -> Path:
+    """The interpreter of an environment with all that the tests need."""
+    folder = ROOT / ".venvs" / version
+    python, stamp = folder / "bin" / "python", folder / "lock"
+    wanted = hashlib.sha256(_LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return python
+    print(f"Python {version}: setting up {folder.relative_to(ROOT)} ...", file=sys.stderr, flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([program, "-m", "venv", folder], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, "--require-hashes", "-r", _LOCK], check=True)
+    subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", ROOT], check=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def main() -> int:
+    """The exit code: 0 when everything passed on everything that was found."""
+    arguments = sys.argv[1:] or list(TESTS)
+    failed: list[str] = []
+    for minor in MINORS:
+        if sys.version_info[:2] == (3, minor):
+            continue  # `make test` runs everything on this one
+        found = find_python(minor)
+        if found is None:
+            print(f"Python 3.{minor}: not found, skipped.", file=sys.stderr, flush=True)
+            continue
+        program, version = found
+        python = environment_for(program, version)
+        start = time.monotonic()
+        done = subprocess.run([python, "-m", "pytest", "-p", "no:cacheprovider", *arguments], cwd=ROOT, check=False)
+        took = time.monotonic() - start
+        print(f"Python {version}: {'failed' if done.returncode else 'passed'} in {took:.0f} s.", file=sys.stderr)
+        failed += [version] if done.returncode else []
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What is done when a provider does not accept a picture: it is sent smaller once, then left out. Pure.
+
+A picture stays in the conversation, so one that is refused would fail every later turn too.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from hermes.errors import ModelError
+from hermes.schema.events import PictureReduced, PictureWithheld
+from hermes.schema.messages import AssistantMessage, Image, Message
+
+_WORDS = ("image", "picture", "vision", "multimodal")
+_REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))
+_NO_EYES = ("support image", "support vision", "image input", "image_url", "multimodal", "not support")
+
+
+def is_about_pictures(error: ModelError, messages: Sequence[Message]) -> bool:
+    """Whether the pictures of a request may be why it was not accepted."""
+    fresh, all_of_them = _pictures(messages)
+    if not all_of_them or error.reason not in _REASONS:
+        return False
+    said = error.message.lower()
+    if any(word in said for word in _WORDS):
+        return True
+    return bool(fresh) and (error.reason == "bad_request" or error.status == 413)
+
+
+def steps(error: ModelError, messages: Sequence[Message]) -> Iterator[PictureReduced | PictureWithheld]:
+    """The rows to try, one after the other: each changes what the next request holds."""
+    fresh, all_of_them = _pictures(messages)
+    suspects = fresh or all_of_them
+    said = error.message.lower()
+    files = [one for one in suspects if not one.reduced and not one.source.startswith(("http://", "https://"))]
+    if files and error.reason != "refused" and not any(phrase in said for phrase in _NO_EYES):
+        what = "A picture was" if len(files) == 1 else f"{len(files)} pictures were"
+        detail = f"{what} not accepted. Trying again with a smaller copy. ({error.message})"
+        yield PictureReduced(sources=_sources(files), detail=detail)
+    yield _withheld(suspects, error)
+    others = [one for one in all_of_them if one.source not in _sources(suspects)]
+    if others:
+        yield _withheld(others, error)
+
+
+def _withheld(images: Sequence[Image], error: ModelError) -> PictureWithheld:
+    sources = _sources(images)
+    what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
+    detail = (
+        f"{what} left out, because the provider does not accept it. The file is kept. To show it, send another copy"
+        f" (a smaller PNG or JPEG), or choose a model that can see pictures with: hermes model. ({error.message})"
+    )
+    return PictureWithheld(sources=sources, why="refused", detail=detail)
+
+
+def _sources(images: Sequence[Image]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(image.source for image in images))
+
+
+def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
+    """The pictures that were never accepted, as no reply followed them, and all. Withheld ones are not sent."""
+    fresh: list[Image] = []
+    earlier: list[Image] = []
+    is_fresh = True
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            is_fresh = False
+        else:
+            (fresh if is_fresh else earlier).extend(image for image in message.images if not image.withheld)
+    return fresh, fresh + earlier
