@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.settings.secrets import has_credentials
+from hermes.settings.redaction import has_credentials
 
 _PLAIN = frozenset(
     (
