@@ -67,8 +67,11 @@ PROTECTED = (
     ".gitconfig", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc", ".exrc",
     ".emacs", ".tmux.conf",
     ".config/autostart", ".config/systemd", ".config/fish", ".config/git",
+    "AGENTS.md", "AGENTS.local.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "HERMES.md",
+    ".agents", ".gemini", ".windsurf", ".continue", ".zed", ".cursorrules", ".windsurfrules", ".clinerules",
+    ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
 )  # fmt: skip
-"""What of a workspace runs later, or decides what may run: read-only, even before it exists."""
+"""What of a workspace runs later, decides what may run, or tells agents what to do: read-only, even before it exists."""
 _NESTED = 300
 
 
@@ -147,16 +150,23 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
     return tuple(times)
 
 
-def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
-    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it."""
+def sockets(
+    fence: Fence, folders: Iterable[str] = (), table: Path = Path("/proc/net/unix")
+) -> tuple[Path, ...]:
+    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it.
+
+    Whoever made a socket may have named it from its own folder: then it is looked for in those of the workspace. The
+    sockets of commands without the network are not in the table, so they can go on talking to each other.
+    """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    own = (fence.workspace, fence.temporary)
-    paths = {line.split(None, 7)[7] for line in lines if len(line.split(None, 7)) == 8}
-    real = _real(path for path in paths if path.startswith("/"))
-    return tuple(path for path in real if not any(path.is_relative_to(folder) for folder in own))
+    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"}
+    named = [path for path in paths if path.startswith("/")]
+    if relative := [path for path in paths if not path.startswith("/")]:
+        named += [f"{folder}/{path}" for folder in {str(fence.workspace), *folders} for path in relative]
+    return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
 
 
 def _candidates(fence: Fence) -> Iterator[str]:
