@@ -56,12 +56,24 @@ _CARRYING_NAMES = r"""(?ix) ^(
     )$"""
 _CARRYING_FOLDERS = frozenset(
     (
-        *(".ssh", ".gnupg", "autostart", "LaunchAgents", "LaunchDaemons", "systemd", "crontabs", "fish", ".hermes", ".hooks"),
+        *(
+            ".ssh",
+            ".gnupg",
+            "autostart",
+            "LaunchAgents",
+            "LaunchDaemons",
+            "systemd",
+            "crontabs",
+            "fish",
+            ".hermes",
+            ".hooks",
+        ),
         *(".vscode", ".idea", ".husky", ".claude", ".codex", ".cursor", ".gemini", ".devcontainer", ".githooks"),
-        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise"),
+        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise", ".agents", ".clinerules"),
     )
 )
-_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
+_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+"
+_CARRYING_PLACES += r"|\.github/(instructions|prompts)/.+)$"
 """What runs instead of the program somebody names."""
 
 _SYSTEM = tuple(

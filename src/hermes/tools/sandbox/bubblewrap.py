@@ -67,7 +67,7 @@ class Bubblewrap:
         """The program and what makes the fence; later mounts cover earlier ones."""
         view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
-        doors = [path for path in sockets(fence, view.found.folders) if not _within(path, view.hidden)]
+        doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
         inside = [path for path in doors if _within(path, own)]
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
         return [
