@@ -1,19 +1,26 @@
 """One file with everything of a home, made while others write, and the way back."""
 
+import io
+import secrets
 import socket
 import stat
+import subprocess
 import tarfile
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.app.backup import back_up, restore
+from hermes.core import gitfolder
 from hermes.errors import HermesError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home
 from hermes.store import open_store
+from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.gateway.api_server.keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 
 
@@ -187,3 +194,83 @@ async def test_as_a_user_runs_it(home: Home, tmp_path: Path) -> None:
     assert (back.code, back.err) == (0, "")
     shown = await hermes.run("sessions", "search", "fjord", HERMES_HOME=str(tmp_path / "new"))
     assert "remember the fjord" in shown.out
+
+
+def member(archive: tarfile.TarFile, name: str, content: bytes = b"x") -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def contents(file: Path) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    with tarfile.open(file) as archive:
+        for info in archive.getmembers():
+            reader = archive.extractfile(info)
+            found[info.name] = reader.read() if reader else b""
+    return found
+
+
+def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(home: Home, tmp_path: Path) -> None:
+    key, password = "sk-proj-" + secrets.token_hex(20), 'a "quoted" pass\\word'
+    home.env_file.write_text(f"OPENAI_API_KEY={key}\nDB_PASSWORD='{password}'\n")
+    signing = Keyring(home, lambda: 0.0)
+    token = signing.mint("token", ("admin",), seconds=60)
+    ApiKeys(home, lambda: 0.0).add("laptop", ("chat",))
+    (home.root / "plugins" / "p").mkdir(parents=True)
+    (home.root / "plugins" / "p" / ".env").write_text("OTHER_TOKEN=abcdefgh12345678")
+    (home.root / "notes.txt").write_text(f"use {key} here")
+    (home.logs).mkdir()
+    (home.logs / "hermes.log").write_text("nothing of interest")
+    with open_store(home.state) as store:
+        store.log.append("s", UserMessage(text=f"my key is {key} and {password}"))
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    signed = msgspec.json.decode((home.root / "dashboard/keys.json").read_bytes())["key"]
+    for name, content in contents(done.file).items():
+        for value in (key, password, msgspec.json.encode(password).decode()[1:-1], signed, token, "abcdefgh12345678"):
+            assert value.encode() not in content, name
+    assert {"state.db", "config.yaml", "memories/MEMORY.md", "logs/hermes.log"} <= names(done.file)
+    assert {".env", "dashboard/keys.json", "gateway/api_keys.json", "notes.txt", "plugins/p/.env"} <= set(done.withheld)
+    assert done.masked >= 1
+    assert dict(done.holds)["memories"] == 1
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    assert said(other) == ["remember the fjord", "my key is ******** and ********"]
+    with open_store(other.state) as store:
+        assert not store.check().problems
+
+
+def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:
+    proof = tmp_path / "ran"
+    skill = home.skills / "x"
+    skill.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", skill], check=True)
+    with (skill / ".git" / "config").open("a") as config:
+        config.write(f"[core]\n\tfsmonitor = touch {proof}\n")
+    (skill / ".git" / "hooks" / "pre-commit").write_text(f"#!/bin/sh\ntouch {proof}\n")
+    (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
+    other = Home(tmp_path / "other")
+    back = restore(other, back_up(home, tmp_path / "all.tar.gz").file, stamp="now")
+    assert {"skills/x/.git/config", "skills/x/.git/hooks/pre-commit"} <= set(back.left_out)
+    (other.skills / "x" / "a").write_text("new")
+    subprocess.run(["git", "-C", other.skills / "x", "status"], check=False, capture_output=True)
+    assert not proof.exists()
+
+
+def test_a_git_folder_of_ours_has_our_settings_whatever_it_held(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "config").write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
+    gitfolder.make(folder, (), {"HEAD": "ref: refs/heads/main\n"}, "[core]\n\tbare = false\n")
+    assert (folder / "config").read_text() == "[core]\n\tbare = false\n"
+
+
+@pytest.mark.parametrize("name", ["a/" * 5_000 + "x", "a/" * 100 + "x", "x" * 5_000, "a/" * 61 + "x"])
+def test_a_name_that_is_too_deep_or_long_is_refused(home: Home, tmp_path: Path, name: str) -> None:
+    source = tmp_path / "deep.tar.gz"
+    with tarfile.open(source, "w:gz") as archive:
+        member(archive, "state.db")
+        member(archive, name)
+    with pytest.raises(HermesError, match="deeper name"):
+        restore(home, source, stamp="now")
+    assert said(home) == ["remember the fjord"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.core.hidden_text import without_hidden
 from hermes.core.pictures import media_type
 from hermes.errors import UsageError
 from hermes.schema.messages import Image
@@ -149,7 +150,7 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
     if b"\0" in data:
         return "", ()
-    return _block(name, data.decode("utf-8", "replace").rstrip("\n")), ()
+    return _block(name, without_hidden(data.decode("utf-8", "replace").rstrip("\n"))), ()
 
 
 def _block(name: str, text: str) -> str:

@@ -27,7 +27,8 @@ from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 from hermes.settings import Secrets
-from hermes.settings.secrets import is_address_variable, mask
+from hermes.settings.redaction import mask
+from hermes.settings.secrets import is_address_variable
 
 log = logging.getLogger("hermes.app")
 

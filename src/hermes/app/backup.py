@@ -4,10 +4,12 @@ import contextlib
 import io
 import itertools
 import os
+import re
 import shutil
 import stat
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,14 +17,22 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.settings import Home
+from hermes.settings.secrets import is_address_variable, parse_env
 from hermes.store import open_store
 from hermes.store.lock import FileLock
+from hermes.store.redacted import redact_copy
+from hermes.tools.sandbox.repository import is_harmless
+from hermes.tools.sensitive import is_secret
 
 _LIVE = ("cache", "run", "dashboard/running.json")  # made anew, or true only while a process runs
 _DATABASE = "state.db"  # and what lies beside it: its log, its lock, copies of older versions
 _LAST = "objects"  # of a git folder: what its refs point to was written before them
 _DRAFT = ".backup-"
 _KEPT = "The home is as it was."
+_SECRET_FILES = (".env", "dashboard/keys.json", "gateway/api_keys.json", "gateway/status.json", "bridge", "webhooks")
+"""Keys, what they sign, and events that wait to be sent with them: never in a backup without secrets."""
+_SHORTEST_SECRET = 8
+_LONGEST_NAME, _DEEPEST = 1_000, 60
 
 
 class Backup(msgspec.Struct, frozen=True):
@@ -32,7 +42,13 @@ class Backup(msgspec.Struct, frozen=True):
     files: int
     size: int
     left_out: tuple[str, ...] = ()
-    """Links that lead out of the home; what they lead to is not Hermes'."""
+    """Links that lead out of the home; what they lead to is not Hermes'. Of a restore: what could run programs."""
+    withheld: tuple[str, ...] = ()
+    """Files that hold secrets, when those were to be left out."""
+    holds: tuple[tuple[str, int], ...] = ()
+    """What is in it: files and folders of the home, with their number of files."""
+    masked: int = 0
+    """Rows of the session log in which a secret was replaced."""
     aside: Path | None = None
     """Where the home that was replaced is now."""
 
@@ -46,14 +62,14 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
     draft = target.with_name(f".{target.name}.new")
     try:
         with _private(draft) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
-            kept, left_out = _fill(archive, home, secrets=secrets)
+            filled = _fill(archive, home, None if secrets else secret_values(home))
         os.link(draft, target)  # unlike a rename, never over a file that came meanwhile
     except OSError as error:
         hint = "Nothing was lost. Choose a place that can be written and has room."
         raise HermesError(f"The backup can't be written: {target} ({error.strerror})", hint=hint) from error
     finally:
         draft.unlink(missing_ok=True)
-    return Backup(target, kept, target.stat().st_size, tuple(left_out))
+    return msgspec.structs.replace(filled, file=target, size=target.stat().st_size)
 
 
 def restore(home: Home, source: Path, *, stamp: str) -> Backup:
@@ -63,13 +79,14 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
     draft = Path(tempfile.mkdtemp(prefix=f".{root.name}.restoring-", dir=root.parent))
     try:
         files = _unpack(source, draft)
+        disarmed = disarm_repositories(draft)
         open_store(draft / _DATABASE).close()
         aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
-    except (OSError, tarfile.TarError, EOFError) as error:
+    except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as error:
         raise HermesError(f"{source} can't be brought back: {error}", hint=_KEPT) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return Backup(source, files, source.stat().st_size, aside=aside)
+    return Backup(source, files, source.stat().st_size, tuple(disarmed), aside=aside)
 
 
 @contextlib.contextmanager
@@ -80,20 +97,70 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
         os.fsync(file.fileno())
 
 
-def _fill(archive: tarfile.TarFile, home: Home, *, secrets: bool) -> tuple[int, list[str]]:
+def secret_values(home: Home) -> frozenset[str]:
+    """The secrets of a home, as they could stand in other files: in `.env`, and the key of its dashboards."""
+    found: set[str] = set()
+    with contextlib.suppress(FileNotFoundError):
+        lines = parse_env(home.env_file.read_text(errors="replace"))
+        found |= {line.value for line in lines if line.name and not is_address_variable(line.name)}
+    with contextlib.suppress(FileNotFoundError):
+        found |= set(
+            re.findall(r'"([0-9A-Za-z_\-]{32,})"', (home.root / "dashboard/keys.json").read_text(errors="replace"))
+        )
+    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+
+
+def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None) -> Backup:
+    """Fills the archive; without files that hold secrets, when `withheld` says which those are."""
+    masked = 0
+    spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
     with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
         copy = Path(folder, _DATABASE)
         with open_store(home.state) as store:
             store.copy(copy)
+        if spellings:
+            masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)
-    kept, left_out = 1, list[str]()
+    holds, left_out, secret = {_DATABASE: 1}, list[str](), list[str]()
     for path in sorted(_worth_keeping(home), key=lambda path: (_LAST in path.parts, path)):
         name = path.relative_to(home.root)
         if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
             left_out.append(str(name))
-        elif secrets or path != home.env_file:
-            kept += _add(archive, path, name)
-    return kept, left_out
+        elif withheld is not None and _holds_secret(path, name, spellings):
+            secret.append(str(name))
+        elif _add(archive, path, name):
+            holds[name.parts[0]] = holds.get(name.parts[0], 0) + 1
+    return Backup(
+        Path(),
+        sum(holds.values()),
+        0,
+        tuple(left_out),
+        withheld=tuple(secret),
+        holds=tuple(holds.items()),
+        masked=masked,
+    )
+
+
+def _spellings(value: str) -> set[str]:
+    """A value as it is, and as JSON writes it, once and inside other JSON."""
+    once = msgspec.json.encode(value).decode()[1:-1]
+    return {value, once, msgspec.json.encode(once).decode()[1:-1]}
+
+
+def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
+    """Whether a file is one of secrets, by its place, its name or what is in it."""
+    if any(name.is_relative_to(place) for place in _SECRET_FILES) or is_secret(name):
+        return True
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    if _LAST in name.parts:  # git keeps its objects compressed
+        with contextlib.suppress(zlib.error):
+            content = zlib.decompress(content)
+    return any(spelling.encode() in content for spelling in spellings)
 
 
 def _worth_keeping(home: Home) -> Iterator[Path]:
@@ -140,6 +207,9 @@ def _unpack(source: Path, folder: Path) -> int:
 
 def _check(members: list[tarfile.TarInfo]) -> None:
     """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
+    for member in members:
+        if len(member.name) > _LONGEST_NAME or member.name.count("/") > _DEEPEST or "\0" in member.name:
+            raise tarfile.TarError(f"{member.name[:60]!r}... in it is a longer or deeper name than any of Hermes")
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)
@@ -150,6 +220,28 @@ def _check(members: list[tarfile.TarInfo]) -> None:
         if not (member.isreg() or member.isdir() or member.issym()):
             raise tarfile.TarError(f"{member.name!r} in it is neither a file nor a link")
         member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+
+
+def disarm_repositories(folder: Path) -> list[str]:
+    """Removes what git would run in the repositories below a folder: hooks, settings that name programs, and what
+    leads to settings elsewhere. Returns what was removed; what Hermes makes anew by itself is not named."""
+    removed: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        folders[:] = [name for name in folders if name != _LAST]
+        removed += [here / ".git"] if ".git" in names else []
+        if "HEAD" not in names:
+            continue
+        removed += [path for path in (here / "hooks").glob("*") if path.suffix != ".sample"]
+        removed += [here / name for name in ("commondir", "config.worktree") if name in names]
+        if "config" in names and not is_harmless((here / "config").read_text(errors="replace")):
+            removed.append(here / "config")
+    for path in removed:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return [str(path.relative_to(folder)) for path in removed if not (path.parent / "lock").exists()]
 
 
 def _stays_inside(link: Path, target: Path) -> bool:

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from hermes.core.hidden_text import without_hidden
 from hermes.core.prompt import MAX_PROJECT_CHARACTERS, PROJECT_FILES, ProjectFile
 from hermes.tools.sensitive import Guard
 
@@ -53,5 +54,5 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
         os.close(descriptor)
     if b"\0" in content:
         return ProjectFile(name, refusal="it is not text")
-    text = content.decode("utf-8", errors="replace")
+    text = without_hidden(content.decode("utf-8", errors="replace"))
     return ProjectFile(name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS)

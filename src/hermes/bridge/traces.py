@@ -18,7 +18,7 @@ import msgspec
 from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.settings.sections import Traces
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.bridge.target import is_private
 from hermes.events.origin import is_foreign
 from hermes.schema.catalogue import CATALOGUE
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.settings.sections import Webhook
 
 log = logging.getLogger("hermes.webhooks")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hermes.children.programs import trusted_path
-from hermes.settings.secrets import has_credentials
+from hermes.settings.redaction import has_credentials
 
 _PLAIN = frozenset(
     (

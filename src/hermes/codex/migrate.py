@@ -18,8 +18,9 @@ import msgspec
 from hermes.codex import block
 from hermes.codex.asking import OWN_SERVER
 from hermes.settings import atomic
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
-from hermes.settings.secrets import has_credentials, is_secret_value
+from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import McpServer
 
 PERMISSIONS = ":workspace"

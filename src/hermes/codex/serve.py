@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hermes.children.python import hermes_command
 from hermes.codex.lend import SOCKET, TOKEN, Ask, Offer, Reply, borrow, lendable, offers
-from hermes.core.calls import check_arguments, fenced, writable
+from hermes.core.calls import check_arguments, readable
 from hermes.core.ports import Policy, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.installation import install_hint
@@ -81,8 +81,7 @@ class Alone:
             result = await tool.run(arguments, context)
         except ToolFailed as error:
             return ToolResult(text=f"{error.message} {error.hint}".strip(), ok=False)
-        text = fenced(result.text, result.source) if result.source else result.text
-        return ToolResult(text=writable(text), ok=result.ok, images=result.images)
+        return ToolResult(text=readable(result), ok=result.ok, images=result.images)
 
 
 def serve_command() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.core.hidden_text import without_hidden
 from hermes.core.plan import Planned, segments
 from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool, ToolContext
 from hermes.core.reply import Fault
@@ -120,9 +121,8 @@ class CallRunner:
             return finished(item.call, f"Not run: {refusal}", ok=False)
         context = self._context(place, item.call, decision)
         result = await self._guarded(item, context)
-        text = fenced(result.text, result.source) if result.source else result.text
         return ToolFinished(
-            call_id=item.call.id, name=item.call.name, text=writable(text), ok=result.ok, images=result.images
+            call_id=item.call.id, name=item.call.name, text=readable(result), ok=result.ok, images=result.images
         )
 
     async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
@@ -234,6 +234,12 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
 def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:
     """The result of a call, in words."""
     return ToolFinished(call_id=call.id, name=call.name, text=text, ok=ok)
+
+
+def readable(result: ToolResult) -> str:
+    """What a model reads of a result, whichever tool it is from: nothing hidden, and the words of others marked."""
+    text = without_hidden(result.text)
+    return writable(fenced(text, result.source) if result.source else text)
 
 
 def fenced(text: str, source: str) -> str:

@@ -16,7 +16,7 @@ from hermes.errors import HermesError, ModelError
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 
 MARK = "[Summary of the earlier part of this conversation]\n"
 _LEAST = 40  # characters; less is no summary

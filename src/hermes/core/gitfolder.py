@@ -51,8 +51,8 @@ def take_lock(folder: Path, patience: float) -> int:
 
 
 def make(folder: Path, folders: Iterable[str], files: Mapping[str, str], config: str) -> None:
-    """Makes an empty repository, unless there is one."""
-    if (folder / "config").exists():
+    """Makes an empty repository, unless there is one. Its settings are always ours: others could run programs."""
+    if _reads(folder / "config", config):
         return
     for name in folders:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -60,6 +60,13 @@ def make(folder: Path, folders: Iterable[str], files: Mapping[str, str], config:
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
     (folder / "config.new").rename(folder / "config")  # last: whoever sees it sees a whole repository
+
+
+def _reads(path: Path, text: str) -> bool:
+    try:
+        return not path.is_symlink() and path.read_text(errors="replace") == text
+    except FileNotFoundError:
+        return False
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -77,6 +84,7 @@ class Run(msgspec.Struct, frozen=True):
         """Runs git to its end. Raises TooSlow."""
         apart = {
             "GIT_DIR": str(self.folder),
+            "GIT_COMMON_DIR": str(self.folder),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_ATTR_NOSYSTEM": "1",

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from hermes.children.programs import trusted_path
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
-from hermes.settings.secrets import has_credentials, is_secret_name
+from hermes.settings.redaction import has_credentials
+from hermes.settings.secrets import is_secret_name
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HANDED_ON = frozenset(

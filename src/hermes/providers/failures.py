@@ -9,7 +9,7 @@ from hermes.errors import ModelError
 from hermes.providers.http import TransportFailure
 from hermes.providers.quirks import Quirks
 from hermes.schema.model import FailureReason
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 
 MAX_WORDS = 500  # characters of a provider's own words
 

@@ -1,4 +1,8 @@
-"""The child of a terminal and everything it starts there: one session of processes, begun and ended together."""
+"""The child of a terminal and everything it starts there, begun and ended together.
+
+That is its session of processes, what descends from it, and what carries its mark in the environment: a process that
+began a session of its own, or lost its parent, is still the terminal's.
+"""
 
 import contextlib
 import os
@@ -7,14 +11,16 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from hermes.children.programs import find_program
 
 _STEP = 0.5  # seconds between two signals
 _GRAIN = 0.01  # seconds between looks, where nothing says that a process has ended
 _PROC = Path("/proc")
+_MARK = "HERMES_TERMINAL_MARK"
 _USUAL = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGTSTP)
 # A folder can't be given to posix_spawn. The shell goes there and becomes the program.
 _MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
@@ -23,9 +29,13 @@ _MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
 class Child:
     """The leader of a session of processes. `code` is how it ended."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, mark: str = "", others: AbstractSet[int] = frozenset()) -> None:
+        """`others` ran before it did: whatever they are, none of them is a part of this."""
         self.pid = pid
         self.code: int | None = None
+        self._mark = mark.encode()
+        self._others = others
+        self._known: set[tuple[int, int]] = set()
         self._groups = {pid}
         self._alive = _open_pid(pid)
 
@@ -38,7 +48,8 @@ class Child:
         A new session's first process gets a terminal by opening it. posix_spawn does that without running any Python
         in the child, which would not be safe beside other threads.
         """
-        environ = dict(os.environ if env is None else env)
+        mark, others = os.urandom(16).hex(), frozenset(_running())
+        environ = {**(os.environ if env is None else env), _MARK: mark}
         program = _find(argv, environ)
         words = [program, *argv[1:]]
         if cwd is not None:
@@ -58,7 +69,7 @@ class Child:
             setsigmask=(),
             setsigdef=_USUAL,
         )
-        return cls(pid)
+        return cls(pid, f"{_MARK}={mark}", others)
 
     def poll(self) -> bool:
         """Whether it has ended; then it is reaped."""
@@ -113,10 +124,20 @@ class Child:
         return True
 
     def _members(self) -> list[int]:
-        """Who belongs to the session, also in groups of their own, as the jobs of a shell are."""
-        if not _PROC.is_dir():
-            return []
-        return [pid for pid in (_number(path.name) for path in _PROC.iterdir()) if pid and _belongs(pid, self.pid)]
+        """Who belongs here: of the session, a descendant of one who does, or with the mark."""
+        running = {pid: state for pid in _running() if pid not in self._others and (state := _state(pid))}
+        found = {pid for pid, state in running.items() if state.session == self.pid or self._is_marked(pid)}
+        found |= {pid for pid, state in running.items() if (pid, state.started) in self._known}
+        while more := {pid for pid, state in running.items() if state.parent in found} - found:
+            found |= more
+        self._known |= {(pid, running[pid].started) for pid in found}
+        return sorted(found)
+
+    def _is_marked(self, pid: int) -> bool:
+        try:
+            return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        except OSError:  # gone, or another user's
+            return False
 
     def _signal(self, number: signal.Signals) -> None:
         done = set(self._members())
@@ -158,20 +179,27 @@ def _open_pid(pid: int) -> int:
     return -1
 
 
-def _number(name: str) -> int:
-    return int(name) if name.isdecimal() else 0
+class _State(NamedTuple):
+    parent: int
+    session: int
+    started: int
 
 
-def _belongs(pid: int, session: int) -> bool:
-    """Whether a process is of that session and still runs; one that is only waiting to be reaped does not."""
+def _running() -> list[int]:
+    """The numbers of all processes; none where they can't be listed."""
     try:
-        if os.getsid(pid) != session:  # asked first: of all processes there are, hardly any is ours
-            return False
-        stat = (_PROC / str(pid) / "stat").read_bytes()
+        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]  # noqa: PTH208 - numbers are all
     except OSError:
-        return False
-    fields = stat.rpartition(b")")[2].split()
-    return fields[0] not in {b"Z", b"X"} and int(fields[3]) == session
+        return []
+
+
+def _state(pid: int) -> _State | None:
+    """What is known of a process; None when it has ended, even if nobody has reaped it yet."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in {b"Z", b"X"} else _State(int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def _quietly(send: Callable[[int, int], None], target: int, number: signal.Signals) -> None:

@@ -14,8 +14,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from hermes.settings import secrets
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.keys import as_section, example_of, kind, nearest, table_of, unwrap
 from hermes.settings.parse import Problem
+from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
 from hermes.settings.yamltext import TOO_DEEP, parse_yaml
 
@@ -128,7 +130,7 @@ class _Walk:
 
     def _visit_leaf(self, node: Node, annotation: object, path: tuple[str, ...], place: Node) -> None:
         for scalar in _scalars(node):
-            if secrets.is_secret_value(scalar.value) or (
+            if is_secret_value(scalar.value) or (
                 path
                 and secrets.is_secret_name(path[-1])
                 and scalar.value
@@ -138,7 +140,7 @@ class _Walk:
             ):
                 self._secret(scalar, path)
                 return
-            if secrets.has_credentials(scalar.value):
+            if has_credentials(scalar.value):
                 self._add(scalar, path, secrets.CREDENTIALS, secrets.CREDENTIALS_HINT)
                 return
         value = _value(node)

@@ -9,7 +9,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from hermes.errors import SettingsError
-from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT, has_credentials, is_secret_value
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.redaction import has_credentials
+from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
 from hermes.settings.yamltext import TOO_DEEP, TooDeep, parse_yaml

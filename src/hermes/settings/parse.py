@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from hermes.settings import secrets
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
 from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
 
@@ -83,9 +84,9 @@ def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, obje
 
 def _doubtful(text: str) -> bool:
     text = "\n".join(line for line in text.split("\n") if not line.lstrip(" ").startswith("#"))
-    if re.search(_DOUBTFUL, text) or (any(map(text.__contains__, secrets.PREFIXES)) and secrets.is_secret_value(text)):
+    if re.search(_DOUBTFUL, text) or is_secret_value(text):
         return True
-    if secrets.has_credentials(text):
+    if has_credentials(text):
         return True
     if "{" in text:
         flow = re.findall(_FLOW_KEY, text)

@@ -1,4 +1,4 @@
-"""Secrets: which names and values are secret, the text of `.env`, and `Secrets`, which never shows what it holds."""
+"""Secrets: which names are secret, the text of `.env`, and `Secrets`, which never shows what it holds."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,27 +12,6 @@ _KEY_NAME = (
     r"|(?:private|access|secret|auth|encryption)_?key"
     r"|credentials?)(?:_\d+)?$"  # OPENAI_API_KEY_2: several keys of one provider
 )
-# How the keys of common providers begin. The first list is searched for in whole files, so it must be cheap.
-PREFIXES = (
-    "sk-",
-    "sk_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "xapp-",
-    "AIza",
-    "AKIA",
-    "hf_",
-    "gsk_",
-)
-PREFIXES += ("xai-", "pplx-", "nvapi-", "eyJ", "-----BEGIN")
-_KEY_SHAPE = (  # a pattern; compiled, like the others, when it is first used
-    r"(?<![A-Za-z0-9])(?:(?:sk[-_]|gh[pos]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|AIza|AKIA|hf_|gsk_|xai-|pplx-|nvapi-)"
-    r"[A-Za-z0-9_\-]{12,}|eyJ[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY)"
-)
 _OWNERS = {
     "sk-ant-": "ANTHROPIC_API_KEY",
     "sk-or-": "OPENROUTER_API_KEY",
@@ -43,9 +22,6 @@ _OWNERS = {
     "gsk_": "GROQ_API_KEY",
     "xai-": "XAI_API_KEY",
 }
-_IN_ADDRESS = (
-    r"(?i)(://)[^/\s@?#]*@|([?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=)[^&\s#\"']+"
-)
 CREDENTIALS = "an address must not hold a password or key"
 CREDENTIALS_HINT = "leave it out of the address; a key goes into .env with `hermes config set NAME_API_KEY`"
 _ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
@@ -76,23 +52,6 @@ def variable_for(key: str, value: str = "") -> str:
     if match and match.start() and is_secret_variable(name):
         return name
     return next((variable for start, variable in _OWNERS.items() if value.startswith(start)), "NAME_API_KEY")
-
-
-def is_secret_value(value: str) -> bool:
-    """Whether `value` has the shape of a provider's key."""
-    return re.search(_KEY_SHAPE, value) is not None
-
-
-def mask(text: str) -> str:
-    """`text` with everything that has the shape of a key, and what an address holds of one, replaced."""
-    if "://" in text:
-        text = re.sub(_IN_ADDRESS, lambda found: f"{found[1]}********@" if found[1] else f"{found[2]}********", text)
-    return re.sub(_KEY_SHAPE, "********", text)
-
-
-def has_credentials(text: str) -> bool:
-    """Whether `text` holds an address with a password or key in it: `https://me:pw@host`, `...?token=x`."""
-    return "://" in text and re.search(_IN_ADDRESS, text) is not None
 
 
 def is_address_variable(name: str) -> bool:

@@ -4,6 +4,8 @@
 import re
 import unicodedata
 
+from hermes.core.hidden_text import spell_hidden
+
 _SEQUENCES = (
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]"  # colours, cursor
     r"|\x1b\][^\x07\x1b]{0,4000}(?:\x07|\x1b\\)"  # title, links, clipboard
@@ -31,8 +33,9 @@ def clean(text: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """With control characters spelled out, so that nothing is lost and no terminal obeys them; line ends are plain."""
-    plain = text.replace("\r\n", "\n")
+    """With control and hidden characters spelled out, so that nothing is lost, no terminal obeys them and none is read
+    unseen; line ends are plain."""
+    plain = spell_hidden(text.replace("\r\n", "\n"))
     return _CONTROLS.sub(lambda found: _spelled(found[0]), plain)
 
 

@@ -56,16 +56,33 @@ _CARRYING_NAMES = r"""(?ix) ^(
     )$"""
 _CARRYING_FOLDERS = frozenset(
     (
-        *(".ssh", ".gnupg", "autostart", "LaunchAgents", "LaunchDaemons", "systemd", "fish", ".hermes", ".hooks"),
+        *(
+            ".ssh",
+            ".gnupg",
+            "autostart",
+            "LaunchAgents",
+            "LaunchDaemons",
+            "systemd",
+            "crontabs",
+            "fish",
+            ".hermes",
+            ".hooks",
+        ),
         *(".vscode", ".idea", ".husky", ".claude", ".codex", ".cursor", ".gemini", ".devcontainer", ".githooks"),
-        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise"),
+        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise", ".agents", ".clinerules"),
     )
 )
-_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
+_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+"
+_CARRYING_PLACES += r"|\.github/(instructions|prompts)/.+)$"
 """What runs instead of the program somebody names."""
 
 _SYSTEM = tuple(
-    Path(folder) for folder in ("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/proc", "/sys", "/dev")
+    Path(folder)
+    for folder in (
+        *("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/efi", "/proc", "/sys"),
+        *("/dev", "/run", "/var/run", "/var/spool/cron", "/var/spool/at", "/var/spool/anacron", "/var/spool/incron"),
+        *("/var/lib/systemd", "/var/lib/cloud", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/dbus", "/var/at"),
+    )
 )
 _BUILD_FOLDERS = r"""(?ix) ^(
         build | dist | out | target | obj | _build | \.?cache | .*_cache | \.next | \.nuxt | \.output | \.turbo

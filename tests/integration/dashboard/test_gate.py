@@ -383,3 +383,57 @@ async def test_without_a_password_none_is_right(house: House) -> None:
     for given in ("", "x"):
         answer = await house.client.post("/login", data={"password": given}, headers={"Origin": house.url})
         assert answer.status_code == 401
+
+
+# --- what two servers could read in two ways, and what nobody can read ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Content-Length: 2\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\nContent-Length: 2",
+        "Transfer-Encoding: chunked\nTransfer-Encoding: chunked",
+        "X-Folded: one\n two",
+        "Content-Length: 2\n\tTransfer-Encoding: chunked",
+    ],
+)
+async def test_a_request_with_two_ends_is_refused(house: House, lines: str) -> None:
+    head = f"POST /login HTTP/1.1\nHost: {house.host}\nConnection: close\n{lines}\n\n0\n\n"
+    assert (await house.raw(head)).startswith(b"HTTP/1.1 400")
+
+
+async def test_looking_whether_a_link_is_there_does_not_use_it_up(house: House) -> None:
+    path = house.link.removeprefix(house.url)
+    looked = await house.client.head(path)
+    assert (looked.status_code, "set-cookie" in looked.headers) == (200, False)
+    ahead = await house.client.get(path, headers={"Sec-Purpose": "prefetch;prerender"})
+    assert (ahead.status_code, "set-cookie" in ahead.headers) == (503, False)
+    assert await _cookie(house)
+
+
+async def test_a_second_cookie_of_our_name_does_not_lock_anybody_out(house: House) -> None:
+    good = (await _cookie(house))["Cookie"]
+    bad = f"{good.partition('=')[0]}=hd_old.mark"
+    for cookies in (f"{bad}; {good}", f"{good}; {bad}", f"{bad}; other=1; {bad}; {good}"):
+        assert (await house.client.get("/api/auth", headers={"Cookie": cookies})).status_code == 200
+    assert (await house.client.get("/api/auth", headers={"Cookie": f"{bad}; {bad}"})).status_code == 401
+
+
+async def test_no_route_fails_on_what_nobody_can_read(house: House) -> None:
+    described = await house.call("GET", "/api/openapi.json")
+    huge = "9" * 25
+    bodies = (b'{"text": "\xff\xfe"}', b"\xff", b"[" * 50_000, b'{"x": ' + huge.encode() + b"}")
+    tried = 0
+    for path, methods in described["paths"].items():
+        for method, one in methods.items():
+            where = _example(re.sub(r"{[^}]*(?:seq|number)[^}]*}", huge, path))
+            names = [each["name"] for each in one.get("parameters", ()) if each["in"] == "query"]
+            query = "&".join(f"{name}={huge}" for name in names)
+            sent = bodies if "requestBody" in one else (b"",) if method == "get" else ()
+            for body in sent:
+                given = {"content": body, "headers": house.bearer("admin")}
+                async with house.client.stream(method.upper(), f"{where}?{query}", **given) as answer:  # some never end
+                    assert answer.status_code != 500, (method, where, body[:20])
+                tried += 1
+    assert tried > 50

@@ -92,7 +92,8 @@ def test_one_read_is_at_most_64_kib() -> None:
 def test_an_environment_replaces_and_none_inherits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERMES_TEST_MARK", "inherited")
     with PtyBridge.spawn(["/usr/bin/env"], env={"ONLY": "this"}) as bridge:
-        assert _read_all(bridge) == b"ONLY=this\r\n"
+        words = _read_all(bridge).split(b"\r\n")
+        assert [word for word in words if word and not word.startswith(b"HERMES_TERMINAL_MARK=")] == [b"ONLY=this"]
     with PtyBridge.spawn(["/usr/bin/env"]) as bridge:
         assert b"HERMES_TEST_MARK=inherited" in _read_all(bridge)
 
@@ -174,6 +175,40 @@ def test_closing_ends_those_who_ignore_it_and_their_children_and_their_jobs() ->
     assert bridge.exit_code is not None  # killed, or at its end because its jobs were
     assert [pid for pid in pids if _is_running(pid)] == []
     bridge.close()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "setsid sleep 1000 &",
+        "setsid -f sleep 1000 </dev/null >/dev/null 2>&1",  # its parent is gone at once
+        "env -i setsid sleep 1000 &",
+        "(trap '' HUP TERM; exec setsid sleep 1000) &",
+    ],
+)
+def test_closing_ends_what_began_a_session_of_its_own(start: str) -> None:
+    script = f"{start}\necho began; wait; sleep 1000"
+    with PtyBridge.spawn(["sh", "-c", script]) as bridge:
+        _read_until(bridge, b"began")
+        started = _sleepers(bridge.pid)
+        assert started
+    assert [pid for pid in started if _is_running(pid)] == []
+
+
+def _sleepers(terminal: int) -> list[int]:
+    """The processes that run for a terminal, by what its child handed on or by their parent."""
+    environ = Path(f"/proc/{terminal}/environ").read_bytes().split(b"\0")
+    mark = next(word for word in environ if word.startswith(b"HERMES_TERMINAL_MARK="))
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            marked = mark in (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if int(path.name) != terminal and (marked or parent == terminal) and _is_running(int(path.name)):
+            found.append(int(path.name))
+    return found
 
 
 def test_closing_ends_a_child_that_is_stopped() -> None:

@@ -124,6 +124,10 @@ PLANTS = [
     "ln -s {out}/home .vscode",
     "rm -f .git/config; ln -s {out}/home/.gitconfig .git/config",
     "echo evil > sub/.git/hooks/post-checkout",
+    "for f in AGENTS.md CLAUDE.md .hermes.md GEMINI.md .cursorrules; do sh -c 'echo evil >> $0' $f; done",
+    "mv AGENTS.md old.md; printf evil > new.md; mv new.md AGENTS.md; rm -f old.md new.md",
+    "mkdir .github; printf evil | tee .github/copilot-instructions.md",
+    "mkdir -p .agents/skills/x; echo evil > .agents/skills/x/SKILL.md",
     "rm -rf .git",
 ]
 
@@ -142,6 +146,7 @@ def make_repositories(workspace: Path) -> None:
     for folder in (workspace, workspace / "sub"):
         subprocess.run(["git", "init", "-q", folder], check=True)
         (folder / ".git/hooks/commit-msg").write_text("mine")
+    (workspace / "AGENTS.md").write_text("mine")
 
 
 def later(workspace: Path) -> dict[str, bytes]:

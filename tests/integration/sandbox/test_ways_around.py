@@ -115,3 +115,34 @@ async def test_an_older_bubblewrap_leaves_them_read_only(place: Path, bubblewrap
         assert "[exit code 0]" in text
     finally:
         await machine.close()
+
+
+@pytest.mark.parametrize("relative", [False, True])
+async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
+    place: Path, bubblewrap: Path, limits: Limits, *, relative: bool
+) -> None:
+    machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
+    folder = machine.workspace / "tmp" / "sockets"
+    folder.mkdir(parents=True)
+    before = Path.cwd()
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            os.chdir(folder)
+            listener.bind("server" if relative else str(folder / "server"))
+        finally:
+            os.chdir(before)
+        listener.listen()
+        listener.setblocking(False)
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{folder}/server'); print('connected')"
+        assert "connected" not in (await machine.run(f'{PYTHON} -c "{code}"')).text
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    await machine.close()
+
+
+async def test_commands_still_reach_each_others_sockets(place: Path, bubblewrap: Path, limits: Limits) -> None:
+    machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
+    code = "from socket import AF_UNIX, socket; s = socket(AF_UNIX); s.bind('own'); s.listen(); c = socket(AF_UNIX)"
+    code += "; c.connect('own'); print('connected')"
+    assert "connected" in (await machine.run(f'{PYTHON} -c "{code}"')).text
+    await machine.close()

@@ -8,7 +8,8 @@ import pytest
 from hermes.errors import SettingsError
 from hermes.settings.keys import find_key, parse_value
 from hermes.settings.parse import parse_config
-from hermes.settings.secrets import mask, parse_env, with_secret
+from hermes.settings.redaction import mask
+from hermes.settings.secrets import parse_env, with_secret
 from hermes.settings.yamltext import TooDeep, parse_yaml, too_deep
 
 LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))

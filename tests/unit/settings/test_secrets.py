@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import SettingsError
-from hermes.settings.secrets import (
-    Secrets,
-    is_secret_name,
-    is_secret_value,
-    is_secret_variable,
-    parse_env,
-    with_secret,
-    without_secret,
-)
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.secrets import Secrets, is_secret_name, is_secret_variable, parse_env, with_secret, without_secret
 
 
 def values(text: str) -> dict[str, str]:

@@ -13,6 +13,10 @@ GUARD = Guard(USER / ".hermes", USER)
 WRITES = ".bashrc .local/bin/git bin/ls .config/git/config .vim/plugin/x.vim .anything .anything/deep/x .zshrc.local"
 CARRIED = "AGENTS.md CLAUDE.md a/.cargo/config.toml .venv/bin/python node_modules/.bin/eslint .mise.toml mise.toml"
 CARRIED += " lefthook.yml .husky/pre-commit .git/config .envrc .vscode/tasks.json .git .mcp.json .zed/settings.json"
+CARRIED += (
+    " GEMINI.md CLAUDE.local.md .cursorrules .github/copilot-instructions.md .github/instructions/a.instructions.md"
+)
+CARRIED += " .agents/skills/x/SKILL.md .hermes.md .claude/commands/x.md"
 OPEN = "src/a.py Makefile .github/workflows/ci.yml .gitignore .editorconfig docs/agents.rst bin/tool .venv/lib/x.py"
 KEYS = "id_rsa id_rsa.bak id_ed25519_github deploy_key x.pem x.key credentials credentials.yml.enc token token.txt"
 KEYS += " auth_token.json rclone.conf wg0.conf terraform.tfvars service-account-x.json .env.local"
@@ -29,6 +33,21 @@ def test_what_a_home_hides_is_never_written_unasked(name: str) -> None:
 @pytest.mark.parametrize("name", CARRIED.split())
 def test_what_steers_later_runs_is_carrying(name: str) -> None:
     assert GUARD.delicate((CWD / name,), CWD)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/var/spool/cron/crontabs/root",
+        "/var/spool/cron/me",
+        "/var/spool/at/a1",
+        "/etc/cron.d/x",
+        "/run/systemd/system/x",
+    ],
+)
+def test_what_the_system_runs_later_is_never_written_unasked(path: str) -> None:
+    assert GUARD.carrying((Path(path),), Path("/"))
+    assert GUARD.delicate((Path(path),), Path("/"))
 
 
 @pytest.mark.parametrize("name", OPEN.split())

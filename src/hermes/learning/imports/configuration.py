@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
-from hermes.settings.secrets import is_secret_name, is_secret_value, parse_env
+from hermes.settings.secrets import is_secret_name, parse_env
 from hermes.settings.yamltext import parse_yaml
 
 _SAME = {

@@ -7,12 +7,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.disguise import readings
+from hermes.learning.scan.phrases import phrases
 from hermes.learning.scan.text import scan
 
 Level: TypeAlias = Literal["danger", "caution"]
 
 _LONGEST = 2_000_000
+_LINES_OF = 20_000
+"""Characters of a file that are looked through line by line, for the place of what is disguised."""
 _PROGRAMS = (
     b"\x7fELF",
     b"MZ",
@@ -54,7 +58,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "runs what it downloads",
-        r"\b(?:curl|wget)\b[^\n]{0,400}(?:-o|-O|>)\s*(\S+)[^\n]{0,400}(?:&&|;|\n)[^\n]{0,400}(?:chmod\s+\+?[x7]\S*\s+\S*|\b(?:ba|z)?sh\s+)\S*",
+        r"\b(?:curl|wget)\b(?>[^\n]{0,400}?(?:-o|-O|>))\s*+(\S++)(?>[^\n]{0,400}?(?:&&|;|\n))[^\n]{0,400}?(?:chmod\s+\+?[x7]\S*\s|\b(?:ba|z)?sh\s)",
     ),
     (
         "danger",
@@ -140,7 +144,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "runs what it downloads",
-        r"\b(?:curl|wget)\b[^\n]{0,400}?(?:-o|-qo|--output(?:-document)?|>)\s*(\S+)[^\n]{0,400}(?:&&|;|\n)[^\n]{0,400}?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
+        r"\b(?:curl|wget)\b(?>[^\n]{0,400}?(?:-o|-qo|--output(?:-document)?|>))\s*+([^\s;&|]++)(?>[^\n]{0,400}?(?:&&|;|\n))[^\n]{0,400}?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
     ),
     (
         "danger",
@@ -155,7 +159,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
         "takes secrets along",
-        rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]{{0,400}}-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b[^\n]{{0,400}}{_HOME}[^\n]{{0,400}}(?:&&|;|\|)[^\n]{{0,400}}{_SENDS}",
+        rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]{{0,400}}-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b(?>[^\n]{{0,400}}?{_HOME})(?>[^\n]{{0,400}}?(?:&&|;|\|))[^\n]{{0,400}}?{_SENDS}",
     ),
     (
         "danger",
@@ -225,10 +229,19 @@ def _scan_code(name: str, text: str) -> Iterator[Finding]:
 
 
 def _line_of(text: str, what: str) -> int:
-    """The first line that shows the same by itself; 0 when it takes several."""
-    return next((number for number, line in enumerate(text.split("\n"), 1) if line.strip() and scan(line) == what), 0)
+    """The line where it begins, else the first of those at the beginning that show it; 0 when it takes several."""
+    plain = text.casefold()
+    places = [
+        found.end() - len(found[0].lstrip())
+        for one in phrases()
+        if one.kind == what and (found := one.pattern.search(plain))
+    ]
+    if places:
+        return plain.count("\n", 0, min(places)) + 1
+    lines = text[:_LINES_OF].split("\n")
+    return next((number for number, line in enumerate(lines, 1) if line.strip() and scan(line) == what), 0)
 
 
 @cache
 def _patterns() -> tuple[tuple[Level, str, "re.Pattern[str]"], ...]:
-    return tuple((level, what, re.compile(source)) for level, what, source in _SOURCES)
+    return tuple((level, what, bounded(source)) for level, what, source in _SOURCES)

@@ -20,7 +20,9 @@ _HIDDEN_IN_WORD = "(?<=[A-Za-z])[\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u20
 _ZERO_WIDTH = "[\u200b\u2060-\u2064\u180e]"
 _CARRYING = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 _OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
-_RUN = r"(?<!\w)(?:\w[ .\-_*|/]{1,3}){4,}\w(?!\w)"
+_RUN = r"(?<![^\W_])(?:[^\W_][ .\-_*|/]{1,3}){4,}[^\W_](?![^\W_])"
+_SAME_SIGNS = r"(?s)([^\w\n])(?=\1{40})"
+"""All but the last 40 of a row of the same sign: fillers, which only make a text longer."""
 _WORD = r"[\w@$!]+"
 _LONGEST_WORD = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
@@ -72,7 +74,7 @@ def readings(text: str) -> Iterator[str]:
         text = f"{text[: _MOST // 2]}\n{text[-_MOST // 2 :]}"
     seen: set[str] = set()
     for candidate in _candidates(text):
-        plain = " ".join(candidate.split("\r")).casefold()
+        plain = re.sub(_SAME_SIGNS, "", " ".join(candidate.split("\r")).casefold())
         if plain.strip() and plain not in seen:
             seen.add(plain)
             yield plain

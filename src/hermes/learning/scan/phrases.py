@@ -9,6 +9,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.languages import LANGUAGES
 
 _GAP = r"[^.!?\n]{0,60}?"
@@ -335,4 +336,4 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
 @cache
 def phrases() -> tuple[Phrase, ...]:
     """All patterns, made ready at the first use."""
-    return tuple(Phrase(kind, strong, re.compile(source)) for kind, strong, source in _SOURCES)
+    return tuple(Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES)

@@ -9,7 +9,9 @@ from hermes.settings.load import find_home
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: hermes-DATE.tar.gz in this folder)")
-    parser.add_argument("--without-secrets", action="store_true", help="leave out .env, with your keys")
+    parser.add_argument(
+        "--without-secrets", action="store_true", help="leave out your keys, and everything that holds one"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -20,8 +22,17 @@ def run(args: argparse.Namespace) -> int:
     done = back_up(find_home(), target, secrets=not args.without_secrets)
     name = one_line(str(done.file))
     print(f"{name}: {count(done.files, 'file')}, {done.size / 1e6:.1f} MB. It comes back with: hermes restore {name}")
+    print(f"It holds: {', '.join(_counted(name, files) for name, files in done.holds)}.")
+    if done.withheld:
+        print(f"Left out, because they hold secrets: {one_line(', '.join(done.withheld))}")
+    if done.masked:
+        print(f"Your keys were replaced in {count(done.masked, 'row')} of the session log.")
     if done.left_out:
         print(f"Left out, because they lead out of the home: {one_line(', '.join(done.left_out))}")
     if not args.without_secrets:
         print("Your keys are in it: keep it to yourself, or make one with --without-secrets.")
     return 0
+
+
+def _counted(name: str, files: int) -> str:
+    return name if files == 1 else f"{name} ({files} files)"

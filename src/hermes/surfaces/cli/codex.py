@@ -7,7 +7,7 @@ import sys
 from hermes.codex.serve import serve_command
 from hermes.codex.switch import Place, disable, enable, status
 from hermes.settings.load import environment, find_home, load
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable
 
 

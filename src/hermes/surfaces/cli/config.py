@@ -11,6 +11,7 @@ import msgspec
 from hermes.errors import HermesError, SettingsError, UsageError, in_sentences
 from hermes.settings.edit import set_secret, set_value, unset_value
 from hermes.settings.home import probe
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.keys import Key, find_key, parse_value
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.origins import (
@@ -20,7 +21,8 @@ from hermes.settings.origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.settings.secrets import is_secret_value, is_secret_variable, mask, variable_for
+from hermes.settings.redaction import mask
+from hermes.settings.secrets import is_secret_variable, variable_for
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.terminal.style import FAIL, OK, WARN, columns, hanging, printable, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut

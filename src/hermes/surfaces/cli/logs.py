@@ -8,7 +8,7 @@ from pathlib import Path
 from hermes.errors import HermesError
 from hermes.settings.home import Home
 from hermes.settings.load import find_home
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
 
 MAX_BYTES = 5 * 1024 * 1024  # then the file becomes hermes.log.1, in place of the one before

@@ -11,7 +11,7 @@ from hermes.mcp import Servers, ServerStatus
 from hermes.settings import Settings
 from hermes.settings.edit import remove_entry
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.settings.sections import McpServer
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.terminal.text import Screen, count, cut, one_line, stdout_screen, table

@@ -11,8 +11,10 @@ from hermes.errors import HermesError, UsageError
 from hermes.mcp import Servers, is_server_name
 from hermes.settings import Home
 from hermes.settings.edit import set_value
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.settings.secrets import has_credentials, is_secret_name, is_secret_value
+from hermes.settings.redaction import has_credentials
+from hermes.settings.secrets import is_secret_name
 from hermes.settings.sections import McpServer
 from hermes.surfaces.cli.mcp_test import probe_all, show, words
 

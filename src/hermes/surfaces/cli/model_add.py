@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 
 from hermes.errors import HermesError, UsageError
 from hermes.settings.edit import set_value
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import find_home, load_secrets
-from hermes.settings.secrets import is_secret_value, is_secret_variable
+from hermes.settings.secrets import is_secret_variable
 from hermes.surfaces.cli.model import set_model
 from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.weights import fetch_weights, models_folder

@@ -29,11 +29,13 @@ from hermes.errors import (
 from hermes.surfaces.dashboard.gate.access import Rule
 from hermes.surfaces.dashboard.gate.gate import SUBPROTOCOL, Identity, Refusal
 from hermes.surfaces.dashboard.gate.scopes import Need
+from hermes.surfaces.web.request_json import Unreadable, read_json, read_query
 
 log = logging.getLogger("hermes.dashboard")
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "WEBSOCKET"]
 
+_LARGEST = 2**63 - 1  # a number in a path that anything can have
 MAX_BODY = 16 * 1024 * 1024  # bytes of a request; pictures are sent in it
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
@@ -172,16 +174,18 @@ async def _read(endpoint: Endpoint, request: Request) -> Call:
             if len(content) > MAX_BODY:
                 raise Refusal(413, "The request is too large.", f"At most {MAX_BODY // 2**20} MiB are possible.")
         try:
-            body = msgspec.json.decode(bytes(content) or b"{}", type=endpoint.body)
-        except msgspec.MsgspecError as error:
+            body = read_json(bytes(content) or b"{}", endpoint.body)
+        except Unreadable as error:
             raise Refusal(422, f"The request can't be read: {error}") from error
+    if any(isinstance(value, int) and value > _LARGEST for value in request.path_params.values()):
+        raise Refusal(404, "There is nothing here.")
     return Call(request.path_params, query, body, request.scope.get("hermes.identity"), request)
 
 
 def _typed(given: dict[str, str], kind: type[msgspec.Struct]) -> msgspec.Struct:
     try:
-        return msgspec.convert(given, kind, strict=False)
-    except msgspec.ValidationError as error:
+        return read_query(given, kind)
+    except Unreadable as error:
         raise Refusal(422, f"The address can't be read: {error}") from error
 
 

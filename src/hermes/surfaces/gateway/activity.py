@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hermes.schema.events import ToolStarted
 from hermes.settings.gateway import Gateway as GatewaySettings
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound
 from hermes.surfaces.gateway.post import Post
 from hermes.surfaces.terminal.toolline import label_of
@@ -50,7 +50,7 @@ class Activity:
         """A tool is at work."""
         if not self._settings.show_tools or not self._post.adapter.limits.edit or started.name == "ask_user":
             return
-        label = mask(label_of(started.name, started.arguments))[:_WIDTH].replace("`", "'")
+        label = mask(label_of(started.name, mask(started.arguments)))[:_WIDTH].replace("`", "'")
         self._lines = [*self._lines, f"⚙ `{label}`"][-_LINES:]
         if self._message and self._time() < self._edit_at:
             return

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import Inlet, Unreachable, override
 from hermes.surfaces.gateway.supervisor import end
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import Button, Outbound
 from hermes.surfaces.terminal.text import cut, one_line
 
@@ -83,7 +83,7 @@ def _described(session: str, asked: ApprovalRequested) -> str:
     what = mask(asked.summary)
     what = what if len(what) <= _MOST else f"{what[: _MOST - 200]}\n…\n{what[-200:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
-    lines = [head, _block(what), asked.reason, _REACHES.get(asked.reach, "")]
+    lines = [head, _block(what), mask(asked.reason), _REACHES.get(asked.reach, "")]
     return "\n".join(line for line in lines if line)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, in_sentences
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import Inbound, Part, Receipt, TooFast, Unauthorized
 from hermes.surfaces.gateway.status import PartState, PartStatus
 

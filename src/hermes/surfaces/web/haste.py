@@ -1,9 +1,12 @@
 """HTTP connections on uvicorn that nobody can hold by sending a request letter by letter, or not at all."""
 
 import asyncio
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hermes.surfaces.web.strict_http import StrictConnection
 
 HEAD_SECONDS = 20.0  # for the head of a request, all in all
 BODY_SECONDS = 60.0  # of silence in the middle of its body
@@ -15,6 +18,11 @@ class HastyRequests(H11Protocol):
     haste: tuple[float, float] = (HEAD_SECONDS, BODY_SECONDS)
     _look: asyncio.TimerHandle | None = None
     _for_head = False
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        size = self.config.h11_max_incomplete_event_size
+        self.conn = StrictConnection(h11.SERVER, **({} if size is None else {"max_incomplete_event_size": size}))
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:

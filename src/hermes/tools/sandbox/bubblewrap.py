@@ -68,11 +68,14 @@ class Bubblewrap:
         """The program and what makes the fence; later mounts cover earlier ones."""
         view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
-        doors = [path for path in sockets(fence) if not _within(path, [Path("/run"), Path("/tmp"), *view.hidden])]  # noqa: S108
+        doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
+        inside = [path for path in doors if _within(path, own)]
+        gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
         return [
             *view.before,
-            *_covered(doors),
+            *_covered(path for path in doors if path not in inside and not _within(path, gone)),
             *view.behind,
+            *_covered(inside),
             *_each("--ro-bind", (path for path in _kept(own) if not _within(Path(path), view.hidden))),
         ]
 

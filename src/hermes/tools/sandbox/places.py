@@ -67,9 +67,14 @@ PROTECTED = (
     ".gitconfig", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc", ".exrc",
     ".emacs", ".tmux.conf",
     ".config/autostart", ".config/systemd", ".config/fish", ".config/git",
+    "AGENTS.md", "AGENTS.local.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "HERMES.md",
+    ".agents", ".gemini", ".windsurf", ".continue", ".zed", ".cursorrules", ".windsurfrules", ".clinerules",
+    ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
 )  # fmt: skip
-"""What of a workspace runs later, or decides what may run: read-only, even before it exists."""
+"""What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
 _NESTED = 300
+_SOCKET_FOLDERS = 5_000
+"""Folders of a workspace that are looked into for sockets."""
 
 
 def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
@@ -148,15 +153,37 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 
 
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
-    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it."""
+    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it.
+
+    Whoever made a socket may have named it from its own folder: then those of that name in the workspace count. The
+    sockets of commands without the network are not in the table, so they can go on talking to each other.
+    """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    own = (fence.workspace, fence.temporary)
-    paths = {line.split(None, 7)[7] for line in lines if len(line.split(None, 7)) == 8}
-    real = _real(path for path in paths if path.startswith("/"))
-    return tuple(path for path in real if not any(path.is_relative_to(folder) for folder in own))
+    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"}
+    named = [path for path in paths if path.startswith("/")]
+    if relative := tuple(os.path.normpath(f"/{path}") for path in paths if not path.startswith("/")):
+        named += [path for path in _special_files(str(fence.workspace)) if path.endswith(relative)]
+    return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
+
+
+def _special_files(folder: str) -> Iterator[str]:
+    """Sockets and the like below a folder; the outermost folders come first."""
+    waiting = [folder]
+    for _ in range(_SOCKET_FOLDERS):
+        if not waiting:
+            return
+        try:
+            with os.scandir(waiting.pop(0)) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif not entry.is_symlink() and not entry.is_file():
+                        yield entry.path
+        except OSError:
+            continue
 
 
 def _candidates(fence: Fence) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from urllib.parse import unquote
 
 from hermes.errors import ToolFailed
-from hermes.settings.secrets import Secrets, is_secret_value
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.secrets import Secrets
 
 _SHORTEST = 8
 """Characters of a value that is looked for; shorter ones are in any text."""

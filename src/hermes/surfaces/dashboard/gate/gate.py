@@ -21,6 +21,7 @@ SUBPROTOCOL = "hermes.v1"
 TICKET = "ticket."
 TICKET_SECONDS = 30.0
 LINK_SECONDS = 600.0
+_MOST_COOKIES = 8
 _OWN_PAGE = frozenset({"same-origin", "none"})
 _TOKEN_IN_URL = "/api/pub"  # noqa: S105 - a path: the only one where older senders may put their token into the URL
 
@@ -151,10 +152,11 @@ class Gate:
             held = doors.tickets.redeem(ticket.removeprefix(TICKET))
             good = held if held is not None and doors.keys.is_good(held) else None
             return Identity(self._right("ticket", good), "ticket")
-        cookie = _cookie(headers, doors.cookie)
-        if cookie is not None:
-            return Identity(self._right("cookie", doors.keys.read(cookie, "cookie")), "cookie")
-        return None
+        cookies = _cookies(headers, doors.cookie)
+        if not cookies:
+            return None
+        good = next((held for cookie in cookies if (held := doors.keys.read(cookie, "cookie"))), None)
+        return Identity(self._right("cookie", good), "cookie")
 
     def _right(self, kind: str, found: Pass | None) -> Pass:
         """What a credential said, or the refusal. These can't be guessed, so the right one is never made to wait."""
@@ -206,13 +208,11 @@ def _url_token(scope: Scope) -> str | None:
     return tokens[0] if len(tokens) == 1 else ""
 
 
-def _cookie(headers: dict[str, list[str]], name: str) -> str | None:
-    """Our cookie. Others on this host come along, from any port, and look as they like: they are passed over."""
-    for pair in ";".join(headers.get("cookie", [])).split(";"):
-        given, _, value = pair.strip().partition("=")
-        if given == name:
-            return value
-    return None
+def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
+    """Our cookies. Others on this host come along, from any port, and look as they like: they are passed over. One of
+    our name may come twice, as another port or an older visit left it: any good one will do."""
+    pairs = (pair.strip().partition("=") for pair in ";".join(headers.get("cookie", [])).split(";"))
+    return [value for given, _, value in pairs if given == name][:_MOST_COOKIES]
 
 
 async def _refuse(refusal: Refusal, scope: Scope, send: Send) -> None:

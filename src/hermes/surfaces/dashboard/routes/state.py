@@ -20,7 +20,7 @@ from hermes.settings import Settings, keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, load_secrets
 from hermes.settings.origins import entries
-from hermes.settings.secrets import mask
+from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard

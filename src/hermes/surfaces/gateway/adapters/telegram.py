@@ -6,8 +6,6 @@ import hmac
 import re
 from typing import Any
 
-import msgspec
-
 from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapters.telegram_api import BotApi
@@ -30,6 +28,7 @@ from hermes.surfaces.gateway.port import (
     override,
     utf16,
 )
+from hermes.surfaces.web.request_json import Unreadable, read_json
 
 _POLL = 50  # seconds that Telegram holds a request for messages
 _SLACK = 15.0  # seconds more, after which a silent connection is cut
@@ -210,10 +209,9 @@ class Telegram(Adapter):
 
 def _update(body: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(body)
-    except msgspec.MsgspecError:
+        return read_json(body, dict[str, Any])
+    except Unreadable:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _chat(message: dict[str, Any]) -> Chat:

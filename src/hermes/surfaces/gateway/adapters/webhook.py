@@ -37,6 +37,7 @@ from hermes.surfaces.gateway.port import (
     Unreachable,
     override,
 )
+from hermes.surfaces.web.request_json import Unreadable, read_json
 
 _PATH = "/webhook"
 _BODY = 1_000_000  # bytes
@@ -152,8 +153,8 @@ class Webhook(Adapter):
             await answer(send, 401, b'{"error": "the signature or its time is wrong"}', _JSON)
             return
         try:
-            said = msgspec.json.decode(body, type=Said)
-        except msgspec.MsgspecError as error:
+            said = read_json(body, Said)
+        except Unreadable as error:
             await answer(send, 400, msgspec.json.encode({"error": str(error)}), _JSON)
             return
         status, told = await self._take(said, headers["x-hermes-signature"])
@@ -163,7 +164,12 @@ class Webhook(Adapter):
         timestamp = headers.get("x-hermes-timestamp", "")
         wanted = sign(self._secret, timestamp, body)
         fits = hmac.compare_digest(headers.get("x-hermes-signature", "").encode(), wanted.encode())
-        return fits and timestamp.isdigit() and abs(time.time() - int(timestamp)) <= self._settings.tolerance
+        return (
+            fits
+            and timestamp.isdecimal()
+            and len(timestamp) <= 12
+            and abs(time.time() - int(timestamp)) <= self._settings.tolerance
+        )
 
     async def _take(self, said: Said, signature: str) -> tuple[int, dict[str, Any]]:
         assert self._inlet is not None, "it was not run"  # noqa: S101

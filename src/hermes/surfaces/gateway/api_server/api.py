@@ -20,6 +20,7 @@ from hermes.surfaces.gateway.api_server.conversations import SURFACE, Conversati
 from hermes.surfaces.gateway.api_server.door import ApiError, Message, Send, refuse, require
 from hermes.surfaces.gateway.api_server.keys import Key
 from hermes.surfaces.gateway.api_server.turns import End, Listening, Piece, turn_of
+from hermes.surfaces.web.request_json import Unreadable, read_json
 
 log = logging.getLogger("hermes.api")
 
@@ -252,11 +253,12 @@ async def _read(receive: Any, kind: type[_T]) -> _T:
         if size > _MOST:
             raise ApiError(413, "The request is too large.", code="request_too_large")
     try:
-        return msgspec.json.decode(b"".join(parts), type=kind)
-    except msgspec.ValidationError as error:
-        raise ApiError(400, f"The request can't be used: {error}.", code="invalid_value") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ApiError(400, f"The body is not JSON: {error}.", code="invalid_json") from error
+        return read_json(b"".join(parts), kind)
+    except Unreadable as error:
+        what, code = ("The request can't be used", "invalid_value")
+        if not error.is_json:
+            what, code = ("The body is not JSON", "invalid_json")
+        raise ApiError(400, f"{what}: {error}.", code=code) from error
 
 
 async def _reply(send: Send, data: Any, session: str = "") -> None:

@@ -1,0 +1,31 @@
+"""Hidden text: characters that a person does not see and a model reads, or that show a line in another order."""
+
+import re
+
+# Reordering marks, zero-width characters, tags, fillers: they hide words from people and show them to models.
+HIDDEN = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Joiners and the emoji selector mean something after a letter or sign that is not ASCII, once.
+_STRAY_JOINER = "(?:(?<=[\x00-\x7f])|(?<=[\u200c\u200d\ufe0f])|^)[\u200c\u200d\ufe0f]+"
+_DOUBLE_JOINER = "([\u200c\u200d\ufe0f])[\u200c\ufe0f]+"
+_NOTED = 3
+"""So many may be an accident; more are said."""
+
+
+def without_hidden(text: str) -> str:
+    """The text without hidden characters, with a note at its end when several were taken out."""
+    if text.isascii():
+        return text
+    shown, hidden = re.subn(HIDDEN, "", text)
+    shown, stray = re.subn(_STRAY_JOINER, "", shown)
+    shown = re.sub(_DOUBLE_JOINER, r"\1", shown)
+    removed = hidden + stray
+    soft = text.count("\u00ad") + text.count("\ufeff")
+    return f"{shown}\n[{removed:,} invisible characters were removed]" if removed - soft > _NOTED else shown
+
+
+def spell_hidden(text: str) -> str:
+    """The text with hidden characters as their codes: nothing is lost, and nothing is read that is not seen."""
+    return text if text.isascii() else re.sub(HIDDEN, lambda found: found[0].encode("unicode_escape").decode(), text)

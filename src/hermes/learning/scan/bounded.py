@@ -1,0 +1,33 @@
+"""Patterns whose repetitions have an end, so that no text makes looking for them take more than its length."""
+
+import re
+
+_CHARACTERS = 200
+"""The most that `*` and `+` repeat one character; runs of the same sign are shorter in every reading."""
+_GROUPS = 12
+"""The most that they repeat a group."""
+
+
+def bounded(source: str) -> "re.Pattern[str]":
+    """The pattern, with a bound in place of each `*` and `+`."""
+    made: list[str] = []
+    at, in_class = 0, False
+    while at < len(source):
+        character = source[at]
+        if character == "\\":
+            made.append(source[at : at + 2])
+            at += 2
+            continue
+        if in_class:
+            in_class = character != "]" or made[-1] in ("[", "[^")
+        elif character == "[":
+            in_class = True
+            character = "[^" if source.startswith("[^", at) else "["
+        elif character in "*+" and not made[-1].endswith("}"):  # after a bound, `+` gives nothing back
+            most = _GROUPS if made[-1] == ")" else _CHARACTERS
+            made.append(f"{{{'0' if character == '*' else '1'},{most}}}")
+            at += 1
+            continue
+        made.append(character)
+        at += len(character)
+    return re.compile("".join(made))

@@ -1,0 +1,107 @@
+"""Key shapes: how the keys and tokens of common providers look, and where a text may hold one."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+HIDDEN = "********"
+"""What takes the place of a secret."""
+_RUN_LENGTH = 16
+"""Every key has this many letters, digits, `_` and `-` in a row; few ordinary words have."""
+_RUN = b"a" * _RUN_LENGTH
+_CLASSES = bytes(
+    97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32 for byte in range(256)
+)
+_BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
+_SEPARATED = (  # prefixes that nothing else begins with; any key material may follow
+    "sk-|sk_|rk_live_|rk_test_|csk-|gsk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-"
+    "|xoxa-|xoxb-|xoxc-|xoxd-|xoxe-|xoxe\\.xoxp-|xoxe\\.xoxb-|xoxo-|xoxp-|xoxr-|xoxs-|xapp-|hf_|xai-|pplx-|nvapi-|npm_"
+    "|pypi-|dckr_pat_|dop_v1_|doo_v1_|dor_v1_|shpat_|shpca_|shppa_|shpss_|GOCSPX-|whsec_|lin_api_|ntn_|figd_|tskey-"
+    "|tvly-|sntrys_|sntryu_|glsa_|sbp_|phx_|PMAK-|CFPAT-|NRAK-|rubygems_|sq0atp-|sq0csp-|r8_|jina_|pscale_tkn_"
+    "|pscale_pw_|vercel_|AIza|ATATT3|ATBB|hvs\\.|hvb\\.|atlasv1\\.|ya29\\.|AGE-SECRET-KEY-1"
+)
+# Words such as `sk-learn-contrib` begin alike: a key has a digit, a capital or a long run of letters.
+_BODY = r"(?=[a-z_\-]{0,100}+[A-Z0-9]|[a-z_\-]{0,40}[a-z]{16})[A-Za-z0-9_\-]{12,}"
+_EXACT = (
+    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"
+    r"|(?<![_\-])eyJ[A-Za-z0-9_\-]{16,}(?:\.[A-Za-z0-9_\-]{16,}){1,4}"
+    r"|SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"
+    r"|[MNO][A-Za-z0-9]{23,27}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{27,}"  # Discord
+    r"|(?:dapi|key-|SK)[0-9a-f]{32}"  # Databricks, Mailgun, Twilio
+    r"|LTAI[A-Za-z0-9]{16,}|oy2[a-z0-9]{43}|secret_[A-Za-z0-9]{40,}"
+)
+_ANYWHERE = (  # not only at the start of a word
+    r"(?<!\d)\d{8,10}:[A-Za-z0-9_\-]{34,36}(?![A-Za-z0-9_\-])"  # Telegram, also as `/bot123456789:.../getMe`
+    r"|(?<=hooks\.slack\.com/services/)T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{16,}"
+    r"|(?<=/api/webhooks/)\d{15,}/[A-Za-z0-9_\-]{40,}"  # Discord
+    r"|[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,}"  # Azure
+)
+_WEBHOOK = r"hooks\.slack\.com/|/webhooks/"
+# How the shapes begin, by their first letter: far faster to look for than the shapes.
+_BEGINS = (
+    r"(?:s(?:k[-_]|hp[acps]|ntry|bp_|q0|ecret_)|g(?:sk_|h[oprsu]_|ithub_pat_|l[a-z]{2,4}-)|x(?:ox|app-|ai-)|r(?:k_|8_|ubygems_)"
+    r"|A(?:Iza|KIA|SIA|BIA|CCA|TATT3|TBB|GE-)|p(?:plx-|ypi-|hx_|scale_)|d(?:ckr_|o[opr]_v1_|api)|n(?:vapi-|pm_|tn_)|c(?:sk-)"
+    r"|h(?:f_|v[bs]\.)|t(?:skey-|vly-)|(?:eyJ|SK|lin_api_|figd_|jina_|key-|whsec_|vercel_|oy2|GOCSPX-|PMAK-|CFPAT-|NRAK-|LTAI))"
+)
+_BEGINS_WITHIN = rf"[-_]{_BEGINS}"
+KEY = rf"(?<![A-Za-z0-9])(?:(?:{_SEPARATED}){_BODY}|{_EXACT})|{_ANYWHERE}"
+_HEAD = rf"(?<![A-Za-z0-9])(?:{_SEPARATED}|AKIA|ASIA|eyJ)"
+_JOIN = (  # how a long string is carried on: on the next line, or as the next part of a sum
+    r"(?:[\"'`]?[ \t]{0,9}[+\\]?[ \t]{0,9}\r?\n[ \t]{0,80}(?:[>|#+][ \t]{0,9})?[\"'`]?"
+    r"|[\"'`][ \t]{0,9}\+[ \t]{0,9}[\"'`])"
+)
+SPLIT_KEY = rf"({_HEAD}[A-Za-z0-9_\-]{{0,200}})((?:{_JOIN}[A-Za-z0-9_\-]{{4,200}})+)"
+PRIVATE_KEY = (
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:[^\-]|-(?!----)){0,20000}+-----END [A-Z0-9 ]{0,40}-----"
+    r"|(?:(?:Proc-Type|DEK-Info|Version|Comment): [^\n]*|[A-Za-z0-9+/=\s>|]|\\[nr])*+)"  # cut off
+    r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY"
+    r"|(?<=Private-Lines: )\d+\s[A-Za-z0-9+/=\s]+"  # PuTTY
+)
+
+
+@cache
+def compiled(pattern: str) -> "re.Pattern[str]":
+    """The pattern, compiled when it is first used: most runs of Hermes never need it."""
+    return re.compile(pattern)
+
+
+def long_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Where `text` has enough key characters in a row to hold a key."""
+    classes = text.encode("ascii", "replace").translate(_CLASSES)
+    start = classes.find(_RUN)
+    while start >= 0:
+        end = classes.find(b" ", start + _RUN_LENGTH)
+        end = end if end >= 0 else len(classes)
+        yield start, end
+        start = classes.find(_RUN, end)
+
+
+def is_secret_value(text: str) -> bool:
+    """Whether something in `text` has the shape of a provider's key, or begins a private key."""
+    if "PRIVATE KEY" in text and compiled(PRIVATE_KEY).search(text):
+        return True
+    return any(may_hold_key(text, start, end) for start, end in long_runs(text)) and bool(compiled(KEY).search(text))
+
+
+def may_begin_key(text: str) -> bool:
+    """Whether something in `text` begins as a key does."""
+    return compiled(_BEGINS).search(text) is not None
+
+
+def may_hold_key(text: str, start: int, end: int) -> bool:
+    """Whether the long run from `start` to `end` can be a key, or a part of one. Errs on the side of yes."""
+    run = text[start:end]
+    if run.islower() and not run[-_RUN_LENGTH:].isalpha() and run.replace("_", "").replace("-", "").isalpha():
+        return False  # words, joined
+    if compiled(_BEGINS).match(text, start) or compiled(_BEGINS_WITHIN).search(text, start, end):
+        return True
+    before = text[start - 1 : start]
+    if before == ":":
+        return 34 <= end - start <= 36 and text[start - 2].isdigit()
+    if before and before in "./~":
+        return (
+            text.endswith(_BEFORE_DOT, 0, start)
+            or compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None
+        )
+    return text[start] in "MNO" and text[end : end + 1] == "."

@@ -1,0 +1,135 @@
+"""Redaction: text without the secrets in it, for logs, chat labels, approval texts and summaries.
+
+Most lines hold none, and cost two microseconds: a few words and one run of characters are looked for. Only what they
+point at is looked at closely. A secret is known by its own shape (`key_shapes`) or by the name before it.
+"""
+
+import binascii
+import re
+
+from hermes.settings.key_shapes import (
+    HIDDEN,
+    KEY,
+    PRIVATE_KEY,
+    SPLIT_KEY,
+    compiled,
+    is_secret_value,
+    long_runs,
+    may_begin_key,
+    may_hold_key,
+)
+from hermes.settings.named_secrets import mask_headers, mask_named
+
+_USERINFO = r"(://)[^/\s@?#]*@"
+_QUERY = r"(?i)([?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=)[^&\s#\"']+"
+_UNSEEN = (
+    "[\u00ad\u034f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e0fff]"
+)
+_ENCODED = r"[A-Za-z0-9+/_\-]{20,}(?:\r?\n[ \t]*[A-Za-z0-9+/_\-]{16,})*={0,2}"
+_SHORTEST_ENCODED, _LONGEST_ENCODED = 20, 20_000
+_SHORTEST_SPLIT = 16
+_DEPTH = 2
+"""How often something encoded is decoded."""
+
+
+def mask(text: str) -> str:
+    """`text` with every secret in it replaced: keys, passwords, private keys, and what an address holds of them."""
+    return _masked(text, _DEPTH)
+
+
+def has_credentials(text: str) -> bool:
+    """Whether `text` holds an address with a password or key in it: `https://me:pw@host`, `...?token=x`."""
+    if "://" not in text:
+        return False
+    return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(_QUERY, text) is not None
+
+
+def _masked(text: str, depth: int) -> str:
+    if not text.isascii() and compiled(_UNSEEN).search(text):
+        seen = compiled(_UNSEEN).sub("", text)
+        hidden = _masked(seen, depth)
+        return text if hidden == seen else hidden
+    low = text.lower()
+    if "key" in low or "token" in low or "secret" in low or _has_pass(low) or "pwd" in low or "cred" in low:
+        if "PRIVATE" in text or "Private-Lines" in text:
+            text = compiled(PRIVATE_KEY).sub(HIDDEN, text)
+        text = _mask_query(mask_named(text))
+    if "auth" in low or "bearer" in low or "cookie" in low or "curl" in low or "sig=" in low:
+        text = _mask_query(mask_headers(text))
+    if "@" in text and "://" in text:
+        text = compiled(_USERINFO).sub(rf"\1{HIDDEN}@", text)
+    for start, end in long_runs(text):
+        if may_hold_key(text, start, end) or _may_be_encoded(text, start, end):
+            return _mask_keys(text, depth)
+    return _mask_split(text) if "\n" in text else text
+
+
+def _has_pass(low: str) -> bool:
+    """Whether there is a `pass` that is neither `passed`, `passes` nor `passing`."""
+    return "pass" in low and low.count("pass") > low.count("passe") + low.count("passi")
+
+
+def _mask_query(text: str) -> str:
+    return compiled(_QUERY).sub(rf"\1{HIDDEN}", text) if "=" in text and ("?" in text or "&" in text) else text
+
+
+def _mask_keys(text: str, depth: int) -> str:
+    text = compiled(KEY).sub(HIDDEN, _mask_split(text))
+    if not depth:
+        return text
+    return compiled(_ENCODED).sub(lambda found: _without_encoded(found[0], depth - 1), text)
+
+
+def _without_encoded(text: str, depth: int) -> str:
+    """`text`, which may be base64 in one or several lines, without what holds a secret."""
+    if _encodes_secret("".join(text.split()), depth):
+        return HIDDEN
+    if "\n" not in text:
+        return text
+    return "\n".join(HIDDEN if _encodes_secret(line.strip(), depth) else line for line in text.split("\n"))
+
+
+def _mask_split(text: str) -> str:
+    """`text` without keys that a line break or a sum of strings cuts in two."""
+    if ("\n" not in text and "+" not in text) or not may_begin_key(text):
+        return text
+    return compiled(SPLIT_KEY).sub(_without_parts, text)
+
+
+def _without_parts(found: "re.Match[str]") -> str:
+    """A key in parts, without those that are one: what follows a whole key on the next line is not."""
+    length, end = len(found[1]), 0
+    for part in compiled(r"[A-Za-z0-9_\-]+").finditer(found[2]):
+        if not _is_material(part[0]):
+            break
+        length, end = length + len(part[0]), part.end()
+    return HIDDEN + found[2][end:] if end and length >= _SHORTEST_SPLIT else found[0]
+
+
+def _is_material(part: str) -> bool:
+    """Whether `part` looks like a piece of a key: letters with digits, or capitals within a word."""
+    has_letters = not part.isdigit() and part.strip("_-") != ""
+    return has_letters and (any(map(str.isdigit, part)) or (part[1:] != part[1:].lower() and part != part.upper()))
+
+
+def _may_be_encoded(text: str, start: int, end: int) -> bool:
+    if end - start < _SHORTEST_ENCODED:
+        return False
+    head = text[start : start + _SHORTEST_ENCODED]
+    return "_" not in head and "-" not in head and binascii.a2b_base64(head).isascii()
+
+
+def _encodes_secret(text: str, depth: int) -> bool:
+    """Whether `text` is base64 of something that would be masked."""
+    decoded = _decoded(text)
+    return decoded != "" and (is_secret_value(decoded) or _masked(decoded, depth) != decoded)
+
+
+def _decoded(text: str) -> str:
+    """What `text` is in base64, when that is plain text."""
+    text = text.rstrip("=").replace("-", "+").replace("_", "/")
+    if len(text) % 4 == 1 or len(text) > _LONGEST_ENCODED:
+        return ""
+    data = binascii.a2b_base64(text + "=" * (-len(text) % 4))
+    return data.decode() if data.isascii() and data.strip() else ""
