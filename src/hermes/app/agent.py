@@ -28,7 +28,7 @@ from hermes.app.undo import shadows_of
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
-from hermes.core.ports import Approvals, Decision, Model, Tool
+from hermes.core.ports import Approvals, Model, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
@@ -224,13 +224,9 @@ class Agent:
     def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
         from hermes.codex.lend import Lending
 
-        tools, policy = self.tools(session), self._policy_of(session)
-
-        def judge(command: str, cwd: Path) -> Decision:
-            return policy.judge(tools["terminal"], {"command": command}, cwd)
-
-        lending = Lending(tools, policy, approvals, self._keeper)
-        return self._codex.runtime(session, approvals, judge=judge, keeper=self._keeper, lending=lending)
+        policy = self._policy_of(session)
+        lending = Lending(self.tools(session), policy, approvals, self._keeper)
+        return self._codex.runtime(session, approvals, judge=policy, keeper=self._keeper, lending=lending)
 
     def engine_of(self, session: str) -> Literal["native", "codex"]:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""

@@ -7,6 +7,7 @@ far as possible. An item of a kind or shape we don't know is `Other`.
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
@@ -82,6 +83,11 @@ class FileChange(_Item, frozen=True):
 
     changes: tuple[Change, ...] = ()
     status: str = ""
+
+    def paths(self, cwd: Path) -> tuple[Path, ...]:
+        """The files it changes, absolute."""
+        named = [place for change in self.changes for place in (change.path, change.moved_to) if place]
+        return tuple(cwd / place for place in named)
 
 
 class McpCall(_Item, frozen=True):
@@ -218,16 +224,16 @@ def _call(number: str, name: str, arguments: object) -> ToolCall:
     return ToolCall(id=number, name=name, arguments=msgspec.json.encode(known, order="sorted").decode())
 
 
-def result_of(item: Work, cwd: str = "") -> ToolFinished:
-    """The item's result, as a model would read it."""
+def result_of(item: Work, cwd: str = "", refusal: str = "") -> ToolFinished:
+    """The item's result, as a model would read it. `refusal` is why Hermes declined it, if it did."""
     call = call_of(item, cwd)
-    text, ok = _outcome(item, cwd)
+    text, ok = _outcome(item, cwd, refusal)
     return ToolFinished(call_id=call.id, name=call.name, text=_cut(text), ok=ok)
 
 
-def _outcome(item: Work, cwd: str) -> tuple[str, bool]:
-    if item.status == "declined":
-        return "Not run: it was not approved.", False
+def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
+    if item.status == "declined" or (refusal and isinstance(item, McpCall) and item.status == "failed"):
+        return f"Not run: {refusal or 'it was not approved'}.", False
     match item:
         case Command():
             return _command_outcome(item)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hermes.codex import block
-from hermes.codex.asking import OWN_SERVER
+from hermes.codex.elicitation import OWN_SERVER
 from hermes.settings import atomic
 from hermes.settings.load import read_text
 from hermes.settings.secrets import has_credentials, is_secret_value

@@ -123,6 +123,8 @@ class Projector:
         self.delivered: dict[str, int | None] = {}
         self.items: dict[str, Item] = {}
         """Every item as it was announced last: a question about a patch only names its item."""
+        self.refusals: dict[str, str] = {}
+        """Why requests about items were declined, by item."""
         self.ending: Ending | None = None
         self.usages: list[Usage] = []
         self.final_text = ""
@@ -260,7 +262,7 @@ class Projector:
         if item.id in self._over:
             return []
         begun = self._begin(item)
-        self._open[item.id].result = result_of(item, self._cwd)
+        self._open[item.id].result = result_of(item, self._cwd, self.refusals.get(item.id, ""))
         self.after_tool = True
         return [*begun, *self._settle()]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from hermes.codex.asking import Asking, Judge, nothing_to_say
+from hermes.codex.approver import Approver, Judge
+from hermes.codex.asking import Asking
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
@@ -64,7 +65,7 @@ class Company(msgspec.Struct, frozen=True):
     """Whom a turn works with: who is asked, who judges, what is lent, and who keeps files as they were."""
 
     approvals: Approvals
-    judge: Judge = nothing_to_say
+    judge: Judge
     lending: Lending | None = None
     keeper: Keeper | None = None
     lender: Lender | None = None
@@ -82,7 +83,7 @@ class CodexEngine:
         session: str,
         approvals: Approvals,
         *,
-        judge: Judge = nothing_to_say,
+        judge: Judge,
         lending: Lending | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
@@ -198,7 +199,8 @@ class CodexRuntime:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> Asking:
-            return Asking(self._with.approvals, projector.items, turn.cwd, judge=self._with.judge)
+            approver = Approver(self._with.approvals, write, projector.refusals)
+            return Asking(approver, self._with.judge, projector.items, turn.cwd)
 
         steers = _steers(turn)
         return Stage(

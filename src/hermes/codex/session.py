@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from hermes.codex import litter, wire
-from hermes.codex.asking import OWN_SERVER
 from hermes.codex.binary import version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
+from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut, is_signed_out
 from hermes.codex.projector import Projector
 from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult, Words

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.codex.approver import Approver
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.failures import CodexGone, CodexSilent
@@ -20,6 +21,7 @@ from hermes.codex.projector import Projector
 from hermes.codex.session import CodexSession, Opening, Setup
 from hermes.codex.turn import Deadlines, Stage, Words
 from hermes.codex.wire import MAX_LINE
+from hermes.core.ports import Decision
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -32,6 +34,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings.sections import Codex
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
 
 COMMAND = {
@@ -262,7 +265,8 @@ async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking
             assert threads == ["thread-1"]
 
         def asking(projector: Projector) -> Asking:
-            return Asking(Denying(), projector.items, tmp_path)
+            approver = Approver(Denying(), write, projector.refusals)
+            return Asking(approver, FixedJudge(Decision("ask")), projector.items, tmp_path)
 
         stage = Stage(write=write, show=events.append, asking=asking, opened=threads.append, begun=begun)
         words = Words(({"type": "text", "text": "hi"},), "w")
@@ -382,18 +386,41 @@ async def test_an_unknown_question_gets_an_error_and_never_silence(played: Any) 
     assert answer["error"]["code"] == -32601
 
 
-async def test_more_permissions_are_not_given(played: Any) -> None:
+@pytest.mark.parametrize(
+    ("method", "params", "no"),
+    [
+        (
+            "item/permissions/requestApproval",
+            {"permissions": {"network": {"enabled": True}}, "reason": "to install it"},
+            {"permissions": {}, "scope": "turn"},
+        ),
+        ("item/fileChange/requestApproval", {"itemId": "unknown", "reason": "to install it"}, {"decision": "decline"}),
+        (
+            "item/commandExecution/requestApproval",
+            {
+                "itemId": "c",
+                "networkApprovalContext": {"host": "a.org", "protocol": "https"},
+                "reason": "to install it",
+            },
+            {"decision": "decline"},
+        ),
+    ],
+)
+async def test_what_is_no_plain_command_is_declined_and_said_only_when_nobody_can_answer(
+    played: Any, method: str, params: dict[str, Any], no: dict[str, Any]
+) -> None:
     async with played.bench() as (bench, codex):
+        assert (await ask(bench, codex, method, **params))["result"] == no
+        asked = await bench.see("agent.approval.requested")
+        assert (await bench.see("agent.approval.answered"))["by"] == "nobody"
+        await bench.service.idle(asked["session_id"])
         with bench.desk.attached("test"):
-            answer = await ask(bench, codex, "item/permissions/requestApproval", permissions={"network": True})
-    assert answer["result"]["permissions"] == {}
-
-
-async def test_a_patch_that_was_not_announced_is_declined(played: Any) -> None:
-    async with played.bench() as (bench, codex):
-        with bench.desk.attached("test"):
-            answer = await ask(bench, codex, "item/fileChange/requestApproval", itemId="nobody-knows")
-    assert answer["result"] == {"decision": "decline"}
+            answering = asyncio.ensure_future(ask(bench, codex, method, **params))
+            again = await bench.see("agent.approval.requested")
+            await bench.service.answer(again["session_id"], again["call_id"], "once", by="test")
+            allowed = await answering
+    assert asked["reason"] == again["reason"] == "to install it"
+    assert allowed["result"] != no
 
 
 async def test_the_folder_in_a_question_is_never_empty(played: Any) -> None:

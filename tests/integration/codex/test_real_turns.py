@@ -17,6 +17,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
@@ -129,13 +130,6 @@ async def test_with_nobody_to_ask_it_is_declined(real: Any) -> None:
     assert answered.by == "nobody"
 
 
-def says(decision: Decision) -> Any:
-    def judge(command: str, cwd: Path) -> Decision:
-        return decision
-
-    return judge
-
-
 def capped(session: str) -> Budget:
     return Budget([Cap("turn", "tokens", 100)])
 
@@ -143,12 +137,15 @@ def capped(session: str) -> Budget:
 async def test_what_the_policy_forbids_is_declined_without_a_question(real: Any) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = says(Decision("forbid", reason="not that"))
+        bench.judge = FixedJudge(Decision("forbid", reason="not that"))
         session = bench.begin()
         with bench.desk.attached("test"):
             await bench.say(session, "go")
-        assert bench.events(session, ApprovalRequested) == []
+        (answered,) = bench.events(session, ApprovalAnswered)
+        (result,) = bench.events(session, ToolFinished)
     assert not outside.exists()
+    assert (answered.answer, answered.by) == ("deny", "policy")
+    assert result.text == "Not run: forbidden by policy: not that."
 
 
 @pytest.mark.parametrize(("reach", "asked"), [("machine", 0), ("workspace", 1)])
@@ -157,7 +154,7 @@ async def test_only_a_policy_that_allows_the_whole_machine_spares_the_question(
 ) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = says(Decision("allow", reach=reach))
+        bench.judge = FixedJudge(Decision("allow", reach=reach))
         session = bench.begin()
         await bench.say(session, "go")
         assert len(bench.events(session, ApprovalRequested)) == asked
