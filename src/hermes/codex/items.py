@@ -119,6 +119,11 @@ class Other(msgspec.Struct, frozen=True):
     type: str
     fields: Mapping[str, Any]
 
+    @property
+    def text(self) -> str:
+        found = self.fields.get("text")
+        return found if isinstance(found, str) else ""
+
 
 Work: TypeAlias = Command | FileChange | McpCall | DynamicCall
 Item: TypeAlias = AgentMessage | Reasoning | UserWords | Work | Other

@@ -19,11 +19,11 @@ from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
 from hermes.codex.environment import child_environment, codex_home, named_variables
-from hermes.codex.failures import explain
+from hermes.codex.failures import BACK, CodexGone, explain
 from hermes.codex.lend import Lender, Lending
-from hermes.codex.projector import Projector
+from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage, TurnResult, Words
+from hermes.codex.turn import Deadlines, Stage, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approvals, Keeper, ToolContext
 from hermes.core.turn import Turn
@@ -110,7 +110,10 @@ class CodexEngine:
 
     def _make(self, session: str) -> tuple[CodexSession, Lender]:
         settings, wanted = self._settings, self._settings.codex
-        program = require_codex(settings.environ, wanted.binary)
+        try:
+            program = require_codex(settings.environ, wanted.binary)
+        except CodexGone as missing:
+            raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
         lender = Lender(settings.run_folder, settings.lend_command)
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
         setup = Setup(

@@ -12,7 +12,7 @@ from hermes.codex import block, migrate
 from hermes.codex.binary import find_codex, parse_version, preflight, require_codex, run_once, version_warning
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.environment import child_environment, codex_home, named_variables
-from hermes.codex.failures import INSTALL, CodexFailed
+from hermes.codex.failures import INSTALL, CodexFailed, CodexRefused
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
@@ -181,7 +181,7 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     except CodexFailed as error:
         return (), f"Its plugins could not be listed: {error.message}"
     try:
-        listed = await client.request("plugin/installed", {"cwds": []}, _Installed)
+        listed = await _listed(client)
     except CodexFailed as error:
         return (), f"Its plugins could not be listed: {error.message}"
     finally:
@@ -189,6 +189,14 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     return tuple(
         sorted(plugin.id for market in listed.marketplaces for plugin in market.plugins if plugin.installed)
     ), ""
+
+
+async def _listed(client: Client) -> "_Installed":
+    """The plugins. Older programs only list them together with those that could be installed."""
+    try:
+        return await client.request("plugin/installed", {"cwds": []}, _Installed)
+    except CodexRefused:
+        return await client.request("plugin/list", {"cwds": []}, _Installed)
 
 
 class _Plugin(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from hermes.settings import Home, Settings
 from hermes.settings.sections import Codex
 from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import config_for, installed_codex
+from hermes.testing.codex_program import NEWEST, OLDEST, config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 
 
@@ -115,11 +115,11 @@ async def bench(folder: Path, engine: CodexEngine, cwd: Path) -> AsyncIterator[B
             await engine.close()
 
 
-@pytest.fixture(scope="session")
-def program() -> Path:
-    """The real codex."""
+@pytest.fixture(scope="session", params=(OLDEST, NEWEST))
+def program(request: pytest.FixtureRequest) -> Path:
+    """The real codex: the oldest version that Hermes supports, and the newest."""
     try:
-        return installed_codex()
+        return installed_codex(request.param)
     except NotFetched as why:
         if os.environ.get("CI") == "true":
             raise
@@ -132,6 +132,7 @@ class Real:
     def __init__(self, folder: Path, program: Path) -> None:
         self.folder = folder
         self.program = program
+        self.is_newest = f"codex-{NEWEST}" in program.parts
         self.home = folder / "codex-home"
         self.cwd = folder / "work"
         self.codex = Codex(binary=str(program), home=str(self.home))

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes import __version__
 from hermes.codex.approver import Approver
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.failures import CodexGone, CodexSilent
-from hermes.codex.projector import Projector
+from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage, Words
+from hermes.codex.turn import Deadlines, Stage
 from hermes.codex.wire import MAX_LINE
 from hermes.core.ports import Decision
 from hermes.schema.event import Event
@@ -90,7 +91,8 @@ async def test_a_process_without_a_sign_in_is_not_used(played: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("0.130.0", "older than 0.166"), ("0.999.1", "newer than 0.166"), ("0.166.7", "")]
+    ("version", "words"),
+    [("0.129.0", "older than 0.130"), ("0.999.1", "newer than 0.166"), ("0.130.0", ""), ("0.166.7", "")],
 )
 async def test_another_version_is_warned_about_once_and_used(
     played: Any, caplog: pytest.LogCaptureFixture, version: str, words: str
@@ -104,7 +106,7 @@ async def test_another_version_is_warned_about_once_and_used(
             codex.end_turn(turn=turn)
             assert (await bench.service.idle(session)).reason == "done"
             await bench.engine.retire(session)
-    said = [record.message for record in caplog.records if "Hermes was made for" in record.message]
+    said = [record.message for record in caplog.records if "Hermes is tested with" in record.message]
     assert len(said) == (1 if words else 0)
     assert all(words in text for text in said)
 
@@ -609,6 +611,78 @@ async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     launch = Launch(Path("/bin/sh"), ("-c", "echo 'no such config' >&2; exit 3"), dict(os.environ), tmp_path)
     with pytest.raises(CodexGone, match=r"exit code 3.*no such config"):
         await Client.start(launch, Listener(nothing, nothing))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_process_that_dies_of_its_login_says_how_to_sign_in(tmp_path: Path, begun: bool) -> None:
+    async def nothing(_: object) -> None:
+        return None
+
+    greet = """read line; echo '{"id":1,"result":{"userAgent":"hermes/0.166.0"}}'; read line; read line; """
+    die = "echo 'ERROR token endpoint: {\"error\":\"invalid_grant\"}' >&2; echo 'thread main panicked' >&2; exit 1"
+    launch = Launch(Path("/bin/sh"), ("-c", (greet if begun else "") + die), dict(os.environ), tmp_path)
+
+    async def use() -> None:
+        made = await Client.start(launch, Listener(nothing, nothing))
+        try:
+            await made.request("account/read", {}, dict[str, Any])
+        finally:
+            await made.close()
+
+    with pytest.raises(CodexGone) as raised:
+        await use()
+    assert raised.value.message == "Codex is not signed in, or its sign-in has expired."
+    assert "Run `codex login`" in raised.value.hint
+    assert "/codex-runtime off" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"thread": {"id": "URN:UUID:01A1E4B2-CE9F-75C2-9B72-454845B4CFDD"}},
+        {"thread": {"sessionId": "01a1e4b2ce9f75c29b72454845b4cfdd"}},
+        {"threadId": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+        {"thread": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+        {"conversationId": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+    ],
+)
+async def test_a_threads_id_is_known_however_codex_spells_it(played: Any, answer: dict[str, Any]) -> None:
+    async with played.bench() as (bench, codex):
+        codex.answers["thread/start"] = answer
+        session = bench.begin()
+        for turn in ("turn-1", "turn-2"):
+            await bench.service.submit(session, "hi")
+            asked = await codex.begin_turn(turn)
+            codex.end_turn(turn=turn)
+            assert (await bench.service.idle(session)).reason == "done"
+        threads = {row.thread for row in bench.events(session, CodexThread)}
+    assert threads == {asked["params"]["threadId"]} == {"01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"}
+    assert not [one for one in codex.received if one.get("method") == "thread/resume"]
+
+
+async def test_the_client_gives_its_name_and_version(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.end_turn()
+        await bench.service.idle(session)
+    (hello,) = [one["params"] for one in codex.received if one.get("method") == "initialize"]
+    assert hello["clientInfo"] == {"name": "hermes", "title": "Hermes", "version": __version__}
+
+
+async def test_a_turn_that_is_aborted_in_words_is_also_ended_in_codex(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.say("I had begun. <turn_aborted/>")
+        asked = await codex.receive("turn/interrupt")
+        codex.send({"id": asked["id"], "result": {}})
+        ended = await bench.service.idle(session)
+        (message,) = bench.events(session, AssistantMessage)
+    assert ended.reason == "interrupted"
+    assert (message.text, message.finish) == ("I had begun.", "interrupted")
 
 
 async def test_every_turn_ended_exactly_once(played: Any) -> None:

@@ -27,9 +27,9 @@ def test_versions(text: str, version: tuple[int, ...]) -> None:
     assert parse_version(text) == version
 
 
-def test_only_our_version_is_not_warned_about() -> None:
-    assert version_warning((0, 166, 9)) == ""
-    assert "older" in version_warning((0, 165, 0))
+def test_versions_that_are_not_tested_are_warned_about() -> None:
+    assert [version_warning(version) for version in ((0, 130, 0), (0, 150, 1), (0, 166, 9))] == ["", "", ""]
+    assert "older" in version_warning((0, 129, 0))
     assert "newer" in version_warning((1, 0, 0))
     assert "does not say" in version_warning(())
 
@@ -40,16 +40,26 @@ def test_only_our_version_is_not_warned_about() -> None:
         ("unexpected status 401 Unauthorized: Missing bearer", {"httpConnectionFailed": {"httpStatusCode": 401}}),
         ("x", "unauthorized"),
         ("Your refresh token was revoked. Please log in again.", "other"),
+        ("token refresh failed", None),
+        ("Failed to refresh token: 400 Bad Request", None),
+        ("error: invalid_grant", None),
+        ("OAuth: token_refresh error", "other"),
+        ("You are not signed in.", None),
+        ("The access token has expired", None),
+        ("Please re-authenticate", None),
     ],
 )
 def test_a_lost_sign_in_says_codex_login(message: str, info: object) -> None:
     assert is_signed_out(message, info)
-    assert "`codex login`" in explain(message, info)
+    said = explain(message, info)
+    assert "`codex login`" in said
+    assert "/codex-runtime off" in said
 
 
 def test_other_failures_keep_their_words() -> None:
     assert explain("Missing environment variable: `X`.", "other") == (
         "Codex could not finish: Missing environment variable: `X`."
+        " Without codex: /codex-runtime off, or `hermes codex off`."
     )
     assert not is_signed_out("exceeded retry limit, last status: 429", {"x": {"httpStatusCode": 429}})
 

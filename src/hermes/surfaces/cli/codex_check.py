@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hermes.codex.binary import find_codex, run_once
+from hermes.codex.binary import find_codex, try_sandbox
 from hermes.codex.failures import INSTALL, CodexFailed
 from hermes.codex.switch import ON, Place, Standing, status
 from hermes.errors import HermesError
@@ -60,7 +60,7 @@ def _settings(standing: Standing) -> Finding:
 async def _sandbox(place: Place) -> Finding:
     program = find_codex(place.environ, place.settings.codex.binary)
     try:
-        ran = await run_once(program, ("sandbox", "--", "true"), place.environment()) if program else None
+        ran = await try_sandbox(program, place.environment()) if program else None
     except CodexFailed as error:
         return Finding("codex", WARN, f"its sandbox can't be tried: {error.message}")
     if ran is None or ran.code:
