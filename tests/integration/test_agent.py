@@ -335,6 +335,7 @@ async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
             guests = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path), person="telegram:7")).session
             mine = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path))).session
             assert (agent.engine_of(guests), agent.engine_of(mine)) == ("native", "codex")
+            assert (agent.describe(guests).label, agent.describe(mine).label) == ("openai-compatible", "codex")
             await agent.service.submit(guests, "hello")
             await agent.service.idle(guests)
             assert app.store.log.messages(guests)[-1].text == "From Hermes."

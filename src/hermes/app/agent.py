@@ -25,6 +25,7 @@ from hermes.app.spending import Spending
 from hermes.app.titles import Titles
 from hermes.app.toolbox import Toolbox
 from hermes.app.undo import shadows_of
+from hermes.codex.choice import CODEX, codex_model, is_on
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+Engine: TypeAlias = Literal["native", "codex"]
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
@@ -62,6 +64,16 @@ class ModelInfo(msgspec.Struct, frozen=True):
     def local(self) -> bool:
         """Whether it runs inside Hermes, on this machine."""
         return self.provider == "embedded"
+
+    @property
+    def engine(self) -> Engine:
+        """Who runs the turns."""
+        return "codex" if self.provider == CODEX else "native"
+
+    @property
+    def label(self) -> str:
+        """Who answers, in a word or two: an engine that is not Hermes' own is named."""
+        return f"{CODEX} {self.name}".strip() if self.engine == "codex" else self.name or self.provider
 
 
 class Agent:
@@ -97,8 +109,9 @@ class Agent:
 
     def _own_tools(self, session: str) -> tuple[Tool, ...]:
         """Tools that are made of the agent itself."""
-        may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
-        learned = () if self.describe().local else self.learner.tools(self._app.person(session))
+        is_local = self.describe(session).local
+        may_delegate = depth(self._app, session) < DEEPEST and not is_local
+        learned = () if is_local else self.learner.tools(self._app.person(session))
         return (*((self._delegation.delegate,) if may_delegate else ()), *learned)
 
     @cached_property
@@ -178,16 +191,19 @@ class Agent:
                 self._app.home.root,
                 Path.home(),
                 sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
-                strict=self.describe().local and self._mode != "full",
+                strict=self._described("native" if guest else self.engine).local and self._mode != "full",
                 guest=guest,
                 environment=variables,
             ),
         )
 
-    def describe(self) -> ModelInfo:
-        """Which model answers first."""
-        if self.engine == "codex":
-            return ModelInfo("codex", self._model_name or self._app.settings.model.default or "codex's own model")
+    def describe(self, session: str = "") -> ModelInfo:
+        """Which model answers first, in a session or in those of the user."""
+        return self._described(self.engine_of(session) if session else self.engine)
+
+    def _described(self, engine: Engine) -> ModelInfo:
+        if engine == "codex":
+            return ModelInfo(CODEX, codex_model(self._app.settings.model, self._model_name))
         return ModelInfo(self.model.provider, self.model.name)
 
     async def compress(self, session: str) -> SessionCompacted:
@@ -199,13 +215,13 @@ class Agent:
         return context_of(self._app, session, self.model.facts.window)
 
     @property
-    def engine(self) -> Literal["native", "codex"]:
-        """Who runs the turns."""
-        return "codex" if self._app.settings.model.openai_runtime == "codex_app_server" else "native"
+    def engine(self) -> Engine:
+        """Who runs the user's turns."""
+        return "codex" if is_on(self._app.settings.model) else "native"
 
     @cached_property
     def _codex(self) -> "CodexEngine":
-        from hermes.codex.runtime import CodexEngine, EngineSettings, codex_model
+        from hermes.codex.runtime import CodexEngine, EngineSettings
         from hermes.codex.serve import serve_command
 
         settings, variables = self._app.settings, environment()
@@ -214,7 +230,7 @@ class Agent:
                 codex=settings.codex,
                 environ=variables,
                 secret=self._secrets.get,
-                model=self._model_name or codex_model(settings.model),
+                model=codex_model(settings.model, self._model_name),
                 max_steps=settings.budget.max_steps,
                 run_folder=self._app.home.root / "run",
                 lend_command=serve_command(variables),
@@ -228,7 +244,7 @@ class Agent:
         lending = Lending(self.tools(session), policy, approvals, self._keeper)
         return self._codex.runtime(session, approvals, judge=policy, keeper=self._keeper, lending=lending)
 
-    def engine_of(self, session: str) -> Literal["native", "codex"]:
+    def engine_of(self, session: str) -> Engine:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
         return "native" if self._app.person(session) else self.engine
 
@@ -246,7 +262,7 @@ class Agent:
         project = read_project_files(cwd, self._app.home.root)
         system = system_prompt(cwd, date=self._spending.today(), project=project, chat=self._chat(session))
         person = self._app.person(session)
-        if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt, person):
+        if learned := "" if self.describe(session).local else await asyncio.to_thread(self.learner.prompt, person):
             system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 

@@ -31,18 +31,13 @@ from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import Codex, Model
+from hermes.settings.sections import Codex
 
 ARGUMENTS = (
     "app-server",
     *("-c", "features.unbounded_connection_retries=false"),  # else a model that can't be reached never fails a turn
     *("-c", "shell_environment_policy.ignore_default_excludes=false"),  # keys that codex has are not for its commands
 )
-
-
-def codex_model(model: Model) -> str:
-    """The model that codex is asked to use: the one the settings name, if it is one of OpenAI's; else codex's own."""
-    return model.default if model.provider in ("auto", "openai") else ""
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):

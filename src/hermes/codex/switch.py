@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.codex import block, migrate
 from hermes.codex.binary import find_codex, parse_version, preflight, require_codex, run_once, version_warning
+from hermes.codex.choice import ON, is_on
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.environment import child_environment, codex_home, named_variables
 from hermes.codex.failures import INSTALL, CodexFailed, CodexRefused
@@ -18,7 +19,7 @@ from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import read_text
 
-KEY, ON = "model.openai_runtime", "codex_app_server"
+KEY = "model.openai_runtime"
 _NEXT = "It takes effect with the next session."
 WORDS: Mapping[str, str] = {
     "on": "on", "codex_app_server": "on", "codex": "on",
@@ -118,7 +119,7 @@ def disable(place: Place) -> Outcome:
 
 async def status(place: Place) -> Standing:
     """How it stands. Looks, changes nothing."""
-    on = place.settings.model.openai_runtime == ON
+    on = is_on(place.settings.model)
     program = find_codex(place.environ, place.settings.codex.binary)
     migrated, broken = _migrated(place.config)
     if program is None:
