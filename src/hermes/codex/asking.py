@@ -5,7 +5,8 @@ Codex asks because it wants to leave its sandbox. So a policy that allows a comm
 here: only one that lets it reach the whole machine is. What the policy forbids is declined without a question.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,16 @@ from hermes.codex import wire
 from hermes.codex.approver import Approver, Judge, request_for
 from hermes.codex.elicitation import Elicitations, Elicited, InputAsked
 from hermes.codex.failures import CodexRefused
-from hermes.codex.items import FileChange, Item, call_of, changes_as_diff, changes_in_words, shown_command
+from hermes.codex.items import (
+    Change,
+    FileChange,
+    Item,
+    call_of,
+    changes_as_diff,
+    changes_in_words,
+    near,
+    shown_command,
+)
 from hermes.core.ports import Decision
 from hermes.schema.events import ApprovalRequested
 
@@ -169,7 +179,7 @@ class Asking:
             blind = request_for(_number(call, asked.item_id), "apply_patch", {}, what, reason=reason)
             return msgspec.structs.replace(blind, memorable=False)
         made = call_of(item, cwd)
-        diff = _cut(changes_as_diff(item.changes, cwd))
+        diff = _cut(item.changes, cwd)
         return ApprovalRequested(
             call_id=made.id,
             name=made.name,
@@ -238,10 +248,16 @@ def _written(entry: object) -> str:
     return str(place.get("path") or place.get("pattern") or "")
 
 
-def _cut(diff: str) -> str:
+def _cut(changes: Sequence[Change], cwd: str) -> str:
+    """The patch, as far as there is room; files of which nothing is shown are named."""
+    diff = changes_as_diff(changes, cwd)
     left = len(diff) - _MAX_DIFF_CHARACTERS
-    more = f"\n[... {left:,} more characters of the patch are not shown here ...]" if left > 0 else ""
-    return diff[:_MAX_DIFF_CHARACTERS] + more
+    if left <= 0:
+        return diff
+    sizes = accumulate(len(changes_as_diff([change], cwd)) + 1 for change in changes[:-1])
+    hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
+    files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
+    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch are not shown here{files} ...]"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

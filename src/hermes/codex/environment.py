@@ -4,12 +4,15 @@ Everything codex is given, the commands of its model can read. So the keys of ot
 user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
 """
 
+import logging
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hermes.settings.secrets import has_credentials
+
+log = logging.getLogger("hermes.codex")
 
 _PLAIN = frozenset(
     (
@@ -43,6 +46,24 @@ def child_environment(
     if home := codex_home or environ.get("CODEX_HOME", ""):
         given["CODEX_HOME"] = home
     return given
+
+
+SECURITY_MODE = "HERMES_TERMINAL_SECURITY_MODE"
+_PROFILES = {
+    "auto": ":workspace",
+    "approval-required": ":read-only",
+    "unrestricted": ":danger-full-access",
+    "yolo": ":danger-full-access",
+}
+
+
+def permission_profile(environ: Mapping[str, str]) -> str:
+    """What codex's sandbox allows, where the user's environment says so; empty leaves it to codex's own settings."""
+    mode = environ.get(SECURITY_MODE, "").strip().lower()
+    if mode and mode not in _PROFILES:
+        log.warning("%s is %r, which is none of: %s. Codex reads only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
+        return ":read-only"
+    return _PROFILES.get(mode, "")
 
 
 def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:

@@ -14,6 +14,7 @@ import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
 
+_MAX_NAMES = 3  # files that the summary of a patch names
 _MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
 _SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh", "zsh"))
 
@@ -173,7 +174,7 @@ def shown_command(command: str) -> str:
 
 
 def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
-    """`1 add, 1 update: a.py, b.py`."""
+    """`1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
     counts = Counter(change.what for change in changes)
     kinds = [f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]]
     kinds += [
@@ -182,7 +183,8 @@ def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
     names = [
         near(change.path, cwd) + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "") for change in changes
     ]
-    return f"{', '.join(kinds) or 'no changes'}: {', '.join(names)}" if names else "no changes"
+    shown = names[:_MAX_NAMES] + ([f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else [])
+    return f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}" if names else "no changes"
 
 
 def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:

@@ -18,7 +18,7 @@ from hermes.codex.asking import Asking
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.environment import child_environment, codex_home, named_variables, permission_profile
 from hermes.codex.failures import BACK, CodexGone, explain
 from hermes.codex.lend import Lender, Lending
 from hermes.codex.projector import Projector, Words
@@ -109,6 +109,7 @@ class CodexEngine:
             program = require_codex(settings.environ, wanted.binary)
         except CodexGone as missing:
             raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
+        profile = permission_profile(settings.environ)
         lender = Lender(settings.run_folder, settings.lend_command)
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
         setup = Setup(
@@ -116,7 +117,7 @@ class CodexEngine:
             deadlines=Deadlines(wanted.progress_timeout, wanted.tool_silence_timeout, wanted.turn_timeout),
             approval_policy=wanted.approval_policy,
             model=settings.model,
-            config=lender.config,
+            config={**lender.config, **({"default_permissions": profile} if profile else {})},
             idle_timeout=wanted.idle_timeout,
             scratch=tuple(sorted(scratch)),
         )

@@ -219,7 +219,7 @@ class CodexSession:
 
     async def _wait_for_tools(self) -> None:
         """Codex does not wait for the tools it is lent: the first turn would go without them."""
-        if not self._setup.config:
+        if "mcp_servers" not in self._setup.config:
             return
         try:
             async with asyncio.timeout(_TOOLS):

@@ -319,6 +319,17 @@ async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any
     assert authorization == "Bearer fake-named"
 
 
+async def test_the_security_mode_of_the_environment_decides_what_the_sandbox_allows(real: Any) -> None:
+    """It wins over what codex's own settings say, which let it write."""
+    real.environ["HERMES_TERMINAL_SECURITY_MODE"] = "approval-required"
+    async with ModelServer(command("touch here; ls"), "done") as server, real.bench(server.url) as bench:
+        session = bench.begin()
+        await bench.say(session, "go")
+        (result,) = bench.events(session, ToolFinished)
+    assert "Read-only file system" in result.text
+    assert not (real.cwd / "here").exists()
+
+
 async def test_a_model_that_stalls_is_not_waited_for_for_ever(real: Any) -> None:
     real.codex = msgspec.structs.replace(real.codex, progress_timeout=0.8)
     async with ModelServer(Served(fault=Fault(hang="body")), "fine") as server, real.bench(server.url) as bench:

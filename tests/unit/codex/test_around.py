@@ -7,7 +7,7 @@ import pytest
 from hermes.codex import litter
 from hermes.codex.binary import parse_version, version_warning
 from hermes.codex.continuity import as_items, handover, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.environment import child_environment, codex_home, named_variables, permission_profile
 from hermes.codex.failures import explain, is_signed_out
 from hermes.codex.items import Change, changes_in_words, shown_command
 from hermes.core.history import Beginning
@@ -182,7 +182,25 @@ def test_a_patch_in_words() -> None:
     ]
     assert changes_in_words(changes[:2], "/w") == "1 add, 1 update: a.py, b.py"
     assert changes_in_words(changes, "/w") == "1 add, 2 update: a.py, b.py, /x/c.py -> d.py"
+    many = [Change(f"/w/{name}.py", "update") for name in "abcdef"]
+    assert changes_in_words(many, "/w") == "6 update: a.py, b.py, c.py, +3 more"
+    assert changes_in_words(many[:3], "/w") == "3 update: a.py, b.py, c.py"
     assert changes_in_words([]) == "no changes"
+
+
+@pytest.mark.parametrize(
+    ("mode", "profile"),
+    [
+        ("", ""),
+        ("auto", ":workspace"),
+        ("approval-required", ":read-only"),
+        ("unrestricted", ":danger-full-access"),
+        ("YOLO", ":danger-full-access"),
+        ("unrestrictd", ":read-only"),
+    ],
+)
+def test_the_permission_profile_follows_the_security_mode(mode: str, profile: str) -> None:
+    assert permission_profile({"HERMES_TERMINAL_SECURITY_MODE": mode}) == profile
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,16 @@ async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
         assert summary.endswith("+++")
 
 
+async def test_every_file_of_a_long_patch_is_named_in_the_question() -> None:
+    changes = tuple(Change(f"/w/{number}.py", "update", "+" * 2_500) for number in range(6))
+    approvals = Answers("once")
+    asking = asker(approvals, items={"f": FileChange(id="f", changes=changes)})
+    await asking.answer(call("item/fileChange/requestApproval", itemId="f"))
+    summary = approvals.asked[0].summary
+    assert summary.startswith("6 update: 0.py, 1.py, 2.py, +3 more\n")
+    assert summary.endswith("not shown here, of 3.py, 4.py, 5.py ...]")
+
+
 async def test_a_question_of_an_unreadable_shape_is_refused() -> None:
     with pytest.raises(CodexRefused, match="does not understand"):
         await asker(Answers("once")).answer(call("item/commandExecution/requestApproval", itemId=3, command=["rm"]))
