@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,7 +16,7 @@ from hermes.app.compact import compress, context_of, summarise
 from hermes.app.delegation import DEEPEST, Delegation, depth
 from hermes.app.digest import digest
 from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle
+from hermes.app.learning_review import Circle, Nobody, OnlyLearning
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -94,7 +94,9 @@ class Agent:
         self._titles = Titles(self._auxiliary)
         digesting = self._auxiliary.wanted("search") != "off"
         self.toolbox = Toolbox(app, secrets, self._own_tools, partial(digest, self._auxiliary) if digesting else None)
-        self.learner = Learner(app, Circle(self._reviewer, self.tools, self._spending.check, self._price))
+        self._is_keyless = lambda: route(self._model_name).embedded
+        circle = Circle(self._reviewer, self.tools, self._spending.check, self._price, self._codex_review)
+        self.learner = Learner(app, circle)
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
@@ -275,6 +277,17 @@ class Agent:
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:
         """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
         yield await self._auxiliary.helper("review", session)
+
+    def _codex_review(self, session: str, tools: Mapping[str, Tool]) -> AbstractAsyncContextManager[Runtime] | None:
+        """Who has a login of codex and no key is reviewed by codex: the local model is too small for it."""
+        wanted = self._auxiliary.wanted("review")
+        if self.engine_of(session) != "codex" or wanted not in ("main", "auto") or not self._is_keyless():
+            return None
+        from hermes.codex.lend import Lending
+        from hermes.codex.runtime import Company
+
+        policy, nobody = OnlyLearning(), Nobody()
+        return self._codex.aside(Company(nobody, policy, Lending(tools, policy, nobody)))
 
     def _price(self) -> Price | None:
         prices = self.model.dearest

@@ -72,14 +72,24 @@ def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
     return Path(named).expanduser() if named else Path(environ.get("HOME") or Path.home()) / ".codex"
 
 
+def server_names(config: Path) -> frozenset[str]:
+    """The MCP servers in codex's settings."""
+    servers = _parsed(config).get("mcp_servers")
+    return frozenset(servers) if isinstance(servers, Mapping) else frozenset()
+
+
 def named_variables(config: Path) -> frozenset[str]:
     """Variables that codex's settings refer to: the key of the provider that it uses, and what those of its MCP
     servers are given that are switched on. The others' stay here, because they are not needed."""
+    return frozenset(_named(_parsed(config)))
+
+
+def _parsed(config: Path) -> Mapping[str, Any]:
+    """Codex's settings; empty when they can't be read: codex itself says what is wrong with its file."""
     try:
-        data = tomllib.loads(config.read_text(encoding="utf-8"))
+        return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return frozenset()  # codex itself says what is wrong with its file
-    return frozenset(_named(data))
+        return {}
 
 
 def _named(data: Mapping[str, Any]) -> Iterator[str]:

@@ -5,8 +5,8 @@ asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,14 @@ from hermes.codex.asking import Asking
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables, permission_profile
+from hermes.codex.elicitation import OWN_SERVER
+from hermes.codex.environment import (
+    child_environment,
+    codex_home,
+    named_variables,
+    permission_profile,
+    server_names,
+)
 from hermes.codex.failures import BACK, CodexGone, explain
 from hermes.codex.lend import Lender, Lending
 from hermes.codex.projector import Projector, Words
@@ -38,6 +45,14 @@ ARGUMENTS = (
     *("-c", "features.unbounded_connection_retries=false"),  # else a model that can't be reached never fails a turn
     *("-c", "shell_environment_policy.ignore_default_excludes=false"),  # keys that codex has are not for its commands
 )
+
+
+_ASIDE_STEPS = 16  # model calls of a turn beside the sessions
+_RESTRICTED: Mapping[str, Any] = {
+    "default_permissions": ":read-only",
+    "web_search": "disabled",
+    "features": {"shell_tool": False, "unified_exec": False, "multi_agent": False, "code_mode": False},
+}
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +102,23 @@ class CodexEngine:
         company = Company(approvals, judge, lending, keeper, lender)
         return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
 
+    @asynccontextmanager
+    async def aside(self, company: Company) -> AsyncIterator["CodexRuntime"]:
+        """Runs one turn beside the sessions: on the same login, in a thread that is kept nowhere, without a shell and
+        without servers of others. It has only what it is lent."""
+        settings = self._settings
+        lender = Lender(settings.run_folder, settings.lend_command)
+        config = codex_home(settings.environ, settings.codex.home) / "config.toml"
+        others = {name: {"enabled": False} for name in server_names(config) - {OWN_SERVER}}
+        lent = lender.config.get("mcp_servers", {})
+        restricted = {**_RESTRICTED, "mcp_servers": {**others, **lent}}
+        codex = CodexSession(msgspec.structs.replace(self._setup(lender), config=restricted, ephemeral=True))
+        try:
+            yield CodexRuntime(codex, msgspec.structs.replace(company, lender=lender), max_steps=_ASIDE_STEPS)
+        finally:
+            await codex.close()
+            await lender.close()
+
     def pid(self, session: str) -> int:
         """The top of a session's processes; 0 when it has none now."""
         found = self._sessions.get(session)
@@ -104,15 +136,19 @@ class CodexEngine:
         await asyncio.gather(*(part.close() for pair in sessions for part in pair))
 
     def _make(self, session: str) -> tuple[CodexSession, Lender]:
+        lender = Lender(self._settings.run_folder, self._settings.lend_command)
+        self._sessions[session] = made = CodexSession(self._setup(lender)), lender
+        return made
+
+    def _setup(self, lender: Lender) -> Setup:
         settings, wanted = self._settings, self._settings.codex
         try:
             program = require_codex(settings.environ, wanted.binary)
         except CodexGone as missing:
             raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
         profile = permission_profile(settings.environ)
-        lender = Lender(settings.run_folder, settings.lend_command)
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
-        setup = Setup(
+        return Setup(
             launch=partial(self._launch, program),
             deadlines=Deadlines(wanted.progress_timeout, wanted.tool_silence_timeout, wanted.turn_timeout),
             approval_policy=wanted.approval_policy,
@@ -121,8 +157,6 @@ class CodexEngine:
             idle_timeout=wanted.idle_timeout,
             scratch=tuple(sorted(scratch)),
         )
-        self._sessions[session] = made = CodexSession(setup), lender
-        return made
 
     def _launch(self, program: Path, cwd: Path) -> Launch:
         """Looked up at every start: the user may have signed in or changed codex's settings meanwhile."""

@@ -41,6 +41,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     config: Mapping[str, Any] = {}
     """Settings for the thread alone, such as Hermes' tool server."""
+    ephemeral: bool = False
+    """Codex keeps nothing of the thread."""
     idle_timeout: float = 900.0
     scratch: tuple[Path, ...] = ()
     """Folders beside the working directory in which codex lets commands write."""
@@ -250,14 +252,14 @@ class CodexSession:
         about |= {"model": self._setup.model} if self._setup.model else {}
         config = dict(self._setup.config)
         if version[:2] < NEWEST:
-            config["features"] = {"shell_snapshot": False}  # it would give commands the keys that codex has
+            features = config.get("features", {})
+            config["features"] = {**features, "shell_snapshot": False}  # it gives commands the keys that codex has
         return about | ({"config": config} if config else {})
 
     async def _open(self, client: Client, opening: Opening) -> None:
         self._meter = Meter()
-        self._enter(
-            await client.request("thread/start", self._about(opening, client.version), _ThreadOpened, timeout=60)
-        )
+        about = self._about(opening, client.version) | ({"ephemeral": True} if self._setup.ephemeral else {})
+        self._enter(await client.request("thread/start", about, _ThreadOpened, timeout=60))
 
     def _enter(self, opened: _ThreadOpened) -> None:
         if not opened.id:
