@@ -25,12 +25,13 @@ from hermes.codex.runtime import CodexEngine, EngineSettings
 from hermes.codex.wire import Lines, Notice, classify
 from hermes.core.budget import Budget
 from hermes.core.history import History
-from hermes.core.ports import Approvals
+from hermes.core.ports import Approvals, Decision
 from hermes.core.turn import Turn
 from hermes.schema.event import Event
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
 from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
@@ -88,7 +89,7 @@ async def latency(folder: Path, turns: int) -> float:
             (seq,) = await log.record(UserMessage(text="hi"))
             await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
             turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
-            running = asyncio.ensure_future(engine.runtime("s", approvals).run(turn))
+            running = asyncio.ensure_future(engine.runtime("s", approvals, judge=FixedJudge(Decision("ask"))).run(turn))
             asked = await codex.receive("turn/start")
             began = time.perf_counter()
             codex.send({"id": asked["id"], "result": {"turn": {"id": "t"}}})
@@ -167,7 +168,7 @@ async def interrupt(program: Path, folder: Path) -> float:
             (seq,) = await log.record(UserMessage(text="hi"))
             await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
             turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
-            running = asyncio.ensure_future(engine.runtime("s", Nobody()).run(turn))
+            running = asyncio.ensure_future(engine.runtime("s", Nobody(), judge=FixedJudge(Decision("ask"))).run(turn))
             while not _named(script):  # noqa: ASYNC110 - a process has no event
                 await asyncio.sleep(0.01)
             began = time.perf_counter()

@@ -13,7 +13,8 @@ from typing import Any
 
 SENT = (
     *("initialize", "account/read", "thread/start", "thread/resume", "thread/inject_items", "thread/loaded/list"),
-    *("thread/backgroundTerminals/clean", "turn/start", "turn/steer", "turn/interrupt", "plugin/installed"),
+    *("thread/backgroundTerminals/clean", "turn/start", "turn/steer", "turn/interrupt"),
+    *("plugin/installed", "plugin/list"),
 )
 _WORDS = ("description", "title", "$schema", "examples", "default", "format")
 

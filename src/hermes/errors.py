@@ -56,6 +56,7 @@ class ModelError(HermesError):
         retryable: bool = False,
         compress: bool = False,
         rotate_key: bool = False,
+        rotate_once: bool = False,
         fall_back: bool = False,
         retry_after: float | None = None,
         status: int | None = None,
@@ -65,6 +66,7 @@ class ModelError(HermesError):
         self.retryable = retryable
         self.compress = compress
         self.rotate_key = rotate_key
+        self.rotate_once = rotate_once
         self.fall_back = fall_back
         self.retry_after = retry_after
         self.status = status

@@ -83,6 +83,7 @@ async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_t
         assert (on.code, on.err) == (0, "")
         first = await hermes.run("-z", "who are you?", **here)
         assert (first.code, first.out) == (0, "From codex.\n"), first.err
+        assert "codex runs your turns, with its own model" in (await hermes.run("model", "show", **here)).out
         second = await hermes.run("--continue", "--json", "-z", "note it", **here)
         assert second.code == 0, second.err
         events = [json.loads(line) for line in second.out.splitlines()]

@@ -16,13 +16,14 @@ from hermes.app.project import read_project_files
 from hermes.events import Bus
 from hermes.providers.build import build_model
 from hermes.providers.catalogue import Prices
-from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.events import ApprovalAnswered, SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary, Budget, CustomModel, CustomProvider, Model
+from hermes.settings.sections import Auxiliary, Budget, Codex, CustomModel, CustomProvider, Model
 from hermes.store import open_store
 from hermes.store.claims import Claims
 from hermes.testing import FakeClock
+from hermes.testing.codex_peer import CodexPeer
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
@@ -306,6 +307,42 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
         assert mine.of_others("t", "2026-01-01") == (0, 0.0)
 
 
+@pytest.mark.parametrize("surface", ["telegram", "cli"])
+async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_session_has(
+    tmp_path: Path, surface: str
+) -> None:
+    """A chat has no terminal tool; the policy holds all the same."""
+    async with CodexPeer(tmp_path) as codex:
+        program = tmp_path / "codex"
+        program.write_text(f"#!/bin/sh\nexec {codex.program} {' '.join(codex.arguments)}\n")
+        program.chmod(0o755)
+        settings = Settings(
+            model=Model(openai_runtime="codex_app_server"),
+            codex=Codex(binary=str(program)),
+            auxiliary=Auxiliary(title="off"),
+        )
+        opened = codex.answers.pop("thread/start")
+        with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
+            agent = Agent(app, Secrets({}, {}))
+            session = app.begin(SessionCreated(surface=surface, cwd=str(tmp_path))).session
+            assert ("terminal" in agent.tools(session)) is (surface == "cli")
+            with agent.desk.attached("test"):
+                await agent.service.submit(session, "go")
+                opening = await codex.receive("thread/start")
+                codex.notify("mcpServer/startupStatus/updated", name="hermes", status="ready")
+                codex.send({"id": opening["id"], "result": opened})
+                await codex.begin_turn()
+                for number, command in enumerate(("rm -rf /", "mkfs.ext4 /dev/sda1")):
+                    params = {"itemId": f"c{number}", "command": f"/bin/bash -lc '{command}'", "cwd": str(tmp_path)}
+                    codex.send({"id": number, "method": "item/commandExecution/requestApproval", "params": params})
+                    assert (await codex.receive(number=number))["result"] == {"decision": "decline"}
+                codex.end_turn()
+                await agent.service.idle(session)
+            rows = [row.event for row in app.store.log.every_event(session)]
+            await agent.close()
+    assert [row.by for row in rows if isinstance(row, ApprovalAnswered)] == ["policy", "policy"]
+
+
 async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
     settings = Settings(model=Model(openai_runtime="codex_app_server"))
     async with ModelServer("From Hermes.") as server:
@@ -314,6 +351,7 @@ async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
             guests = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path), person="telegram:7")).session
             mine = app.begin(SessionCreated(surface="telegram", cwd=str(tmp_path))).session
             assert (agent.engine_of(guests), agent.engine_of(mine)) == ("native", "codex")
+            assert (agent.describe(guests).label, agent.describe(mine).label) == ("openai-compatible", "codex")
             await agent.service.submit(guests, "hello")
             await agent.service.idle(guests)
             assert app.store.log.messages(guests)[-1].text == "From Hermes."

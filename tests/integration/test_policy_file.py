@@ -57,6 +57,40 @@ def test_rules_decide_and_are_read_again_when_they_change(home: Path, tmp_path: 
     assert judge.check("sudo npm ci", tmp_path).verdict == "ask"
 
 
+OTHERS = """forbid:
+  - {path: ~/archive}
+  - {host: bad.example}
+  - {tool: mcp.lab.erase}
+network:
+  - {host: good.example}
+"""
+
+
+def test_rules_hold_for_what_another_engine_asks_without_any_tool(home: Path, tmp_path: Path) -> None:
+    write(home, OTHERS)
+    judge, archive = policy(home), home.parent / "archive"
+    files = [judge.check_files((path,), tmp_path).verdict for path in (tmp_path / "a.py", archive / "b", archive)]
+    assert files == ["ask", "forbid", "forbid"]
+    opened = [judge.check_files((), tmp_path, below=(path,)).verdict for path in (Path("/"), home.parent, Path("/srv"))]
+    assert opened == ["forbid", "forbid", "ask"]
+    assert [judge.check_host(host).verdict for host in ("bad.example", "good.example", "x.example")] == [
+        "forbid",
+        "allow",
+        "ask",
+    ]
+    assert [judge.check_tool(name).verdict for name in ("mcp.lab.erase", "mcp.lab.read")] == ["forbid", "ask"]
+    ours = judge.check_files((home / "policy.yaml",), tmp_path)
+    assert (ours.verdict, ours.memorable) == ("ask", False)
+    assert "belongs to Hermes itself" in ours.reason
+
+
+def test_a_link_does_not_hide_which_file_would_be_changed(home: Path, tmp_path: Path) -> None:
+    write(home, OTHERS)
+    (home.parent / "archive").mkdir()
+    (tmp_path / "link").symlink_to(home.parent / "archive")
+    assert policy(home).check_files((tmp_path / "link" / "a",), tmp_path).verdict == "forbid"
+
+
 @pytest.mark.parametrize("text", BROKEN)
 def test_a_damaged_file_only_tightens(home: Path, tmp_path: Path, text: str) -> None:
     write(home, RULES)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,7 +16,7 @@ from hermes.app.compact import compress, context_of, summarise
 from hermes.app.delegation import DEEPEST, Delegation, depth
 from hermes.app.digest import digest
 from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle
+from hermes.app.learning_review import Circle, Nobody, OnlyLearning
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -25,10 +25,11 @@ from hermes.app.spending import Spending
 from hermes.app.titles import Titles
 from hermes.app.toolbox import Toolbox
 from hermes.app.undo import shadows_of
+from hermes.codex.choice import CODEX, codex_model, is_on
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
-from hermes.core.ports import Approvals, Decision, Model, Tool
+from hermes.core.ports import Approvals, Model, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
 
 ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+Engine: TypeAlias = Literal["native", "codex"]
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
@@ -62,6 +64,16 @@ class ModelInfo(msgspec.Struct, frozen=True):
     def local(self) -> bool:
         """Whether it runs inside Hermes, on this machine."""
         return self.provider == "embedded"
+
+    @property
+    def engine(self) -> Engine:
+        """Who runs the turns."""
+        return "codex" if self.provider == CODEX else "native"
+
+    @property
+    def label(self) -> str:
+        """Who answers, in a word or two: an engine that is not Hermes' own is named."""
+        return f"{CODEX} {self.name}".strip() if self.engine == "codex" else self.name or self.provider
 
 
 class Agent:
@@ -82,7 +94,9 @@ class Agent:
         self._titles = Titles(self._auxiliary)
         digesting = self._auxiliary.wanted("search") != "off"
         self.toolbox = Toolbox(app, secrets, self._own_tools, partial(digest, self._auxiliary) if digesting else None)
-        self.learner = Learner(app, Circle(self._reviewer, self.tools, self._spending.check, self._price))
+        self._is_keyless = lambda: route(self._model_name).embedded
+        circle = Circle(self._reviewer, self.tools, self._spending.check, self._price, self._codex_review)
+        self.learner = Learner(app, circle)
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
 
@@ -97,8 +111,9 @@ class Agent:
 
     def _own_tools(self, session: str) -> tuple[Tool, ...]:
         """Tools that are made of the agent itself."""
-        may_delegate = depth(self._app, session) < DEEPEST and not self.describe().local
-        learned = () if self.describe().local else self.learner.tools(self._app.person(session))
+        is_local = self.describe(session).local
+        may_delegate = depth(self._app, session) < DEEPEST and not is_local
+        learned = () if is_local else self.learner.tools(self._app.person(session))
         return (*((self._delegation.delegate,) if may_delegate else ()), *learned)
 
     @cached_property
@@ -178,16 +193,19 @@ class Agent:
                 self._app.home.root,
                 Path.home(),
                 sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
-                strict=self.describe().local and self._mode != "full",
+                strict=self._described("native" if guest else self.engine).local and self._mode != "full",
                 guest=guest,
                 environment=variables,
             ),
         )
 
-    def describe(self) -> ModelInfo:
-        """Which model answers first."""
-        if self.engine == "codex":
-            return ModelInfo("codex", self._model_name or self._app.settings.model.default or "codex's own model")
+    def describe(self, session: str = "") -> ModelInfo:
+        """Which model answers first, in a session or in those of the user."""
+        return self._described(self.engine_of(session) if session else self.engine)
+
+    def _described(self, engine: Engine) -> ModelInfo:
+        if engine == "codex":
+            return ModelInfo(CODEX, codex_model(self._app.settings.model, self._model_name))
         return ModelInfo(self.model.provider, self.model.name)
 
     async def compress(self, session: str) -> SessionCompacted:
@@ -199,13 +217,13 @@ class Agent:
         return context_of(self._app, session, self.model.facts.window)
 
     @property
-    def engine(self) -> Literal["native", "codex"]:
-        """Who runs the turns."""
-        return "codex" if self._app.settings.model.openai_runtime == "codex_app_server" else "native"
+    def engine(self) -> Engine:
+        """Who runs the user's turns."""
+        return "codex" if is_on(self._app.settings.model) else "native"
 
     @cached_property
     def _codex(self) -> "CodexEngine":
-        from hermes.codex.runtime import CodexEngine, EngineSettings, codex_model
+        from hermes.codex.runtime import CodexEngine, EngineSettings
         from hermes.codex.serve import serve_command
 
         settings, variables = self._app.settings, environment()
@@ -214,7 +232,7 @@ class Agent:
                 codex=settings.codex,
                 environ=variables,
                 secret=self._secrets.get,
-                model=self._model_name or codex_model(settings.model),
+                model=codex_model(settings.model, self._model_name),
                 max_steps=settings.budget.max_steps,
                 run_folder=self._app.home.root / "run",
                 lend_command=serve_command(),
@@ -224,15 +242,11 @@ class Agent:
     def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
         from hermes.codex.lend import Lending
 
-        tools, policy = self.tools(session), self._policy_of(session)
+        policy = self._policy_of(session)
+        lending = Lending(self.tools(session), policy, approvals, self._keeper)
+        return self._codex.runtime(session, approvals, judge=policy, keeper=self._keeper, lending=lending)
 
-        def judge(command: str, cwd: Path) -> Decision:
-            return policy.judge(tools["terminal"], {"command": command}, cwd)
-
-        lending = Lending(tools, policy, approvals, self._keeper)
-        return self._codex.runtime(session, approvals, judge=judge, keeper=self._keeper, lending=lending)
-
-    def engine_of(self, session: str) -> Literal["native", "codex"]:
+    def engine_of(self, session: str) -> Engine:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
         return "native" if self._app.person(session) else self.engine
 
@@ -251,7 +265,7 @@ class Agent:
         project = read_project_files(cwd, self._app.home.root)
         system = system_prompt(cwd, date=self._spending.today(), project=project, chat=self._chat(session))
         person = self._app.person(session)
-        if learned := "" if self.describe().local else await asyncio.to_thread(self.learner.prompt, person):
+        if learned := "" if self.describe(session).local else await asyncio.to_thread(self.learner.prompt, person):
             system = (*system[:-1], learned, system[-1])
         return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
 
@@ -264,6 +278,17 @@ class Agent:
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:
         """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
         yield await self._auxiliary.helper("review", session)
+
+    def _codex_review(self, session: str, tools: Mapping[str, Tool]) -> AbstractAsyncContextManager[Runtime] | None:
+        """Who has a login of codex and no key is reviewed by codex: the local model is too small for it."""
+        wanted = self._auxiliary.wanted("review")
+        if self.engine_of(session) != "codex" or wanted not in ("main", "auto") or not self._is_keyless():
+            return None
+        from hermes.codex.lend import Lending
+        from hermes.codex.runtime import Company
+
+        policy, nobody = OnlyLearning(), Nobody()
+        return self._codex.aside(Company(nobody, policy, Lending(tools, policy, nobody)))
 
     def _price(self) -> Price | None:
         prices = self.model.dearest

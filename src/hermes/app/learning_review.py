@@ -1,6 +1,7 @@
 """How a review runs: a turn on a copy of the conversation, written nowhere, with all tools named and four that work."""
 
 import asyncio
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any, NamedTuple
 
 from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
 from hermes.core.calls import CallRunner
-from hermes.core.history import History
+from hermes.core.history import Beginning, History
 from hermes.core.ports import Decision, Model, Tool, ToolContext
+from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime, Turn
+from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, Stage
 from hermes.schema.event import Event
@@ -22,11 +25,12 @@ from hermes.schema.events import (
     QuestionAsked,
     TurnEnded,
 )
-from hermes.schema.messages import UserMessage
+from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tools import ToolResult
 
 _STEPS = 16
 _REPLY = 4_000  # tokens of one reply in a review
+_NO = Decision("forbid", reason="this is a review")
 _REFUSED = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 
 
@@ -41,6 +45,8 @@ class Circle(NamedTuple):
     """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
     price: Callable[[], Price | None]
     """The most that a token can cost."""
+    engine: Callable[[str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None] = lambda *_: None
+    """An engine that reviews a session with these tools instead of a model; None for a model."""
 
 
 class Reviewing:
@@ -58,6 +64,8 @@ class Reviewing:
         history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
         budget = _ReviewBudget(amount, self._circle, session)
         turn = Turn(session=session, cwd=Path("/"), journal=Aside(history), history=history, budget=budget)
+        if (engine := self._circle.engine(session, {one.spec.name: one for one in self._tools})) is not None:
+            return await self._by_engine(engine, turn)
         async with self._circle.model(session) as model:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
             ended = TurnEnded(reason="failed", detail="it was cut off")
@@ -68,6 +76,28 @@ class Reviewing:
                 self.called = AuxiliaryCalled(
                     task="review", provider=model.provider, model=model.name, usage=budget.used, failure=failure
                 )
+        return ended
+
+    async def _by_engine(self, engine: AbstractAsyncContextManager[Runtime], turn: Turn) -> TurnEnded:
+        """The same by an engine of its own: it is told the conversation anew, in a folder where nothing is."""
+        history = turn.history
+        history.codex_thread = None
+        history.turns.append(Beginning(0, "review", len(history.messages) - 1, frozenset()))
+        ended = TurnEnded(reason="failed", detail="it was cut off")
+        with tempfile.TemporaryDirectory(prefix="hermes-review-") as folder:
+            turn.cwd = Path(folder)
+            async with engine as runtime:
+                try:
+                    ended = await runtime.run(turn)
+                except HermesError as error:
+                    ended = TurnEnded(reason="failed", detail=in_sentences(error))
+                finally:
+                    failure = ended.detail if ended.reason == "failed" else ""
+                    replies = [one for one in history.messages if isinstance(one, AssistantMessage)]
+                    model = replies[-1].model if replies else ""
+                    self.called = AuxiliaryCalled(
+                        task="review", provider=runtime.name, model=model, usage=turn.budget.used, failure=failure
+                    )
         return ended
 
 
@@ -109,6 +139,19 @@ class OnlyLearning:
     def remember(self, request: ApprovalRequested) -> None:
         """Nothing is asked, so nothing is remembered."""
 
+    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:  # noqa: ARG002 - as above
+        """Of what an engine asks by itself, nothing is allowed either."""
+        return _NO
+
+    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:  # noqa: ARG002 - as above
+        return _NO
+
+    def check_host(self, host: str) -> Decision:  # noqa: ARG002 - as above
+        return _NO
+
+    def check_tool(self, name: str) -> Decision:  # noqa: ARG002 - as above
+        return _NO
+
 
 class Nobody:
     """Nobody is there to be asked."""
@@ -145,10 +188,10 @@ class _ReviewBudget(Budget):
         self._allowed: Callable[[int], None] = lambda tokens: circle.room(session, tokens)
 
     # pyrefly: ignore[missing-override-decorator]
-    async def reserve(self, input_tokens: int) -> int | None:
+    def room(self, input_tokens: int) -> int | None:
         self._allowed(input_tokens)
         try:
-            return await super().reserve(input_tokens)
+            return super().room(input_tokens)
         except BudgetSpent as spent:
             hint = "Raise learning.budget for longer conversations."
             raise BudgetSpent("the review stopped at its own cap (learning.budget).", hint=hint) from spent

@@ -1,35 +1,59 @@
-"""What codex asks, and how it is answered: by Hermes' own policy first, then by the person, through the same port as
-Hermes' own tools. Whatever is not a clear yes is a no.
+"""What codex asks, and how it is answered: by Hermes' own policy first, then by the person. Whatever is not a clear yes
+is a no.
 
 Codex asks because it wants to leave its sandbox. So a policy that allows a command inside Hermes' sandbox is no yes
 here: only one that lets it reach the whole machine is. What the policy forbids is declined without a question.
 """
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from hermes.codex import wire
+from hermes.codex.approver import Approver, Judge, request_for
+from hermes.codex.elicitation import Elicitations, Elicited, InputAsked
 from hermes.codex.failures import CodexRefused
-from hermes.codex.items import FileChange, Item, McpCall, call_of, changes_as_diff, changes_in_words, shown_command
-from hermes.core.ports import Approvals, Decision
-from hermes.schema.events import ApprovalRequested, QuestionAsked
-
-log = logging.getLogger("hermes.codex")
-
-OWN_SERVER = "hermes"
-"""The name of Hermes' tool server in codex's settings."""
-
-Judge: TypeAlias = Callable[[str, Path], Decision]
-"""What the policy says of a command in a folder."""
-Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
+from hermes.codex.items import (
+    Change,
+    FileChange,
+    Item,
+    call_of,
+    changes_as_diff,
+    changes_in_words,
+    near,
+    shown_command,
+)
+from hermes.core.ports import Decision
+from hermes.schema.events import ApprovalRequested
 
 _DECISIONS = {"once": "accept", "session": "acceptForSession", "always": "acceptForSession"}
 _NOTHING: Mapping[str, object] = {}
-_MOST_DIFF = 6_000  # characters of a patch in a question
+_MAX_DIFF_CHARACTERS = 6_000  # of a patch in a question
+
+
+class _FileSystem(msgspec.Struct, frozen=True):
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    entries: tuple[Any, ...] | None = None
+
+
+class _Permissions(msgspec.Struct, frozen=True, rename="camel"):
+    network: Any = None
+    file_system: _FileSystem | None = None
+
+    def writable(self) -> tuple[Path, ...]:
+        """The places that would become writable, as far as they are named."""
+        files = self.file_system or _FileSystem()
+        named = [_written(entry) for entry in files.entries or ()]
+        return tuple(Path(place) for place in (*(files.write or ()), *named) if place)
+
+
+class _Host(msgspec.Struct, frozen=True):
+    host: str = ""
+    protocol: str = ""
 
 
 class _CommandAsked(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,7 +62,8 @@ class _CommandAsked(msgspec.Struct, frozen=True, rename="camel"):
     cwd: str | None = None
     reason: str | None = None
     kind: str = "command"
-    network_approval_context: Any = None
+    network_approval_context: _Host | None = None
+    additional_permissions: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _ChangeAsked(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,252 +72,206 @@ class _ChangeAsked(msgspec.Struct, frozen=True, rename="camel"):
     grant_root: str | None = None
 
 
-class _Elicited(msgspec.Struct, frozen=True, rename="camel"):
-    server_name: str = ""
-    turn_id: str | None = None
-    message: str = ""
-    mode: str = "form"
-    meta: Any = msgspec.field(default=None, name="_meta")
-    requested_schema: Mapping[str, Any] = {}
-
-
-class _Option(msgspec.Struct, frozen=True):
-    label: str = ""
-
-
-class _InputQuestion(msgspec.Struct, frozen=True):
-    id: str = ""
-    question: str = ""
-    options: tuple[_Option, ...] | None = None
-
-
-class _InputAsked(msgspec.Struct, frozen=True, rename="camel"):
+class _PermissionsAsked(msgspec.Struct, frozen=True, rename="camel"):
     item_id: str = ""
-    questions: tuple[_InputQuestion, ...] = ()
-
-
-def nothing_to_say(command: str, cwd: Path) -> Decision:  # noqa: ARG001 - the port's shape
-    """A policy without an opinion: the person is asked."""
-    return Decision("ask")
+    cwd: str | None = None
+    reason: str | None = None
+    permissions: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Asking:
-    """Answers the questions of one turn."""
+    """Answers the requests of one turn."""
 
-    def __init__(
-        self, approvals: Approvals, items: Mapping[str, Item], cwd: Path, *, judge: Judge = nothing_to_say
-    ) -> None:
-        self._approvals = approvals
+    def __init__(self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: Path) -> None:
+        self._approver = approver
+        self._judge = judge
         self._items = items
         self._cwd = cwd
-        self._judge = judge
-        self.waiting = 0
-        """How many questions are before a person now."""
+        self._elicitations = Elicitations(approver, judge, items, str(cwd))
+
+    @property
+    def waiting(self) -> int:
+        """How many questions a person is being asked now."""
+        return self._approver.waiting
 
     async def answer(self, call: wire.Call) -> object:
-        """What codex gets. CodexRefused for a question we don't know: an error, never silence."""
+        """What codex gets. CodexRefused for a request we don't know: an error, never silence."""
         match call.method:
             case "item/commandExecution/requestApproval":
-                return {"decision": await self._command(_read(call, _CommandAsked))}
+                return {"decision": await self._command(call, _read(call, _CommandAsked))}
             case "item/fileChange/requestApproval":
-                return {"decision": await self._change(_read(call, _ChangeAsked))}
-            case "mcpServer/elicitation/request":
-                return await self._elicited(call, _read(call, _Elicited))
-            case "item/tool/requestUserInput":
-                return await self._input(_read(call, _InputAsked))
+                return {"decision": await self._change(call, _read(call, _ChangeAsked))}
             case "item/permissions/requestApproval":
-                return {
-                    "permissions": _NOTHING,
-                    "scope": "turn",
-                }  # nothing is granted: what needs more has to ask for itself
+                return await self._permissions(call, _read(call, _PermissionsAsked))
+            case "mcpServer/elicitation/request":
+                return await self._elicitations.answer(call, _read(call, Elicited))
+            case "item/tool/requestUserInput":
+                return await self._elicitations.input(_read(call, InputAsked))
             case _:
                 raise CodexRefused(f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD)
 
-    async def _command(self, asked: _CommandAsked) -> str:
+    async def _command(self, call: wire.Call, asked: _CommandAsked) -> str:
+        if asked.network_approval_context is not None:
+            return await self._host(call, asked, asked.network_approval_context)
+        permissions = _decoded(asked.additional_permissions, _Permissions)
+        command, cwd = shown_command(asked.command or ""), Path(asked.cwd or self._cwd)
+        more = _in_words(asked.additional_permissions)
+        runs = asked.kind == "command" and bool(command.strip())
+
+        def judge() -> Decision:
+            found = self._judge.check(command, cwd, workspace=self._cwd) if command.strip() else Decision("ask")
+            if found.verdict != "forbid" and (places := permissions.writable()):
+                files = self._judge.check_files((), self._cwd, below=places)
+                return files if files.verdict == "forbid" else found
+            return found
+
+        arguments = {"command": command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
+        summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (f"\nwith these permissions: {more}" if more else "")
+        request = request_for(
+            _number(call, asked.item_id),
+            "exec_command",
+            arguments,
+            summary,
+            reason=asked.reason or "codex wants to run it outside its sandbox",
+        )
+        raw = {"command": asked.command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
+        shape = f"codex exec_command {msgspec.json.encode(raw, order='sorted').decode()}"
+        request = msgspec.structs.replace(request, shape=shape, memorable=runs)
+        answer = await self._approver.decide(
+            request, judge, is_free=lambda decision: runs and not more and decision.reach == "machine"
+        )
+        return _DECISIONS.get(answer, "decline")
+
+    async def _host(self, call: wire.Call, asked: _CommandAsked, wanted: _Host) -> str:
+        """A command wants to reach a host that codex's sandbox keeps from it."""
+        where = f"{wanted.protocol}://{wanted.host}" if wanted.protocol else wanted.host
         command = shown_command(asked.command or "")
-        if not command.strip() or asked.kind != "command" or asked.network_approval_context is not None:
-            about = asked.network_approval_context or asked.reason or asked.kind
-            log.warning("declined for codex: it names no command, or wants more than to run one (%r)", about)
-            return "decline"
-        cwd = asked.cwd or str(self._cwd)
-        verdict = self._verdict(command, Path(cwd))
-        if verdict.verdict == "forbid":
-            log.warning("declined for codex, forbidden by policy: %s", verdict.reason)
-            return "decline"
-        if verdict.verdict == "allow" and verdict.reach == "machine":
-            return "accept"
-        arguments = {"command": command, "cwd": cwd}
-        reason = asked.reason or verdict.reason or "codex wants to run it outside its sandbox"
-        request = _request(asked.item_id, "exec_command", arguments, f"{command}\nin {cwd}", reason)
-        raw = msgspec.json.encode({"command": asked.command, "cwd": cwd}, order="sorted").decode()
-        return await self._decide(
-            msgspec.structs.replace(request, shape=f"codex exec_command {raw}", memorable=verdict.memorable)
+        running = f"\nfor {command}" if command.strip() else ""
+        request = request_for(
+            _number(call, asked.item_id),
+            "network_access",
+            {"host": wanted.host, "protocol": wanted.protocol},
+            f"reach {where or 'a host that codex does not name'}{running}\nin {asked.cwd or self._cwd}",
+            reason=asked.reason or "codex wants to reach it from inside its sandbox",
+            reach="network",
         )
+        request = msgspec.structs.replace(request, memorable=bool(wanted.host))
+        answer = await self._approver.decide(
+            request, lambda: self._judge.check_host(wanted.host), is_free=lambda _: bool(wanted.host)
+        )
+        return _DECISIONS.get(answer, "decline")
 
-    def _verdict(self, command: str, cwd: Path) -> Decision:
-        """The boundary of the policy: one that fails does not allow."""
-        try:
-            return self._judge(command, cwd)
-        except Exception:
-            log.exception("the policy could not judge a command of codex")
-            return Decision("ask")
-
-    async def _change(self, asked: _ChangeAsked) -> str:
+    async def _change(self, call: wire.Call, asked: _ChangeAsked) -> str:
         item = self._items.get(asked.item_id)
-        if not isinstance(item, FileChange):
-            log.warning("declined for codex: a patch that was not announced (%s)", asked.item_id)
-            return "decline"
-        what = changes_in_words(item.changes, str(self._cwd))
-        diff = changes_as_diff(item.changes, str(self._cwd))
+        known = item if isinstance(item, FileChange) else None
+        below = (Path(asked.grant_root),) if asked.grant_root else ()
+        paths = known.paths(self._cwd) if known else ()
+        request = self._patch(call, asked, known)
+        answer = await self._approver.decide(request, lambda: self._judge.check_files(paths, self._cwd, below=below))
+        return _DECISIONS.get(answer, "decline")
+
+    def _patch(self, call: wire.Call, asked: _ChangeAsked, item: FileChange | None) -> ApprovalRequested:
+        cwd = str(self._cwd)
         root = f"\nand from then on anywhere below {asked.grant_root}" if asked.grant_root else ""
-        call = call_of(item, str(self._cwd))
-        request = ApprovalRequested(
-            call_id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-            summary=f"{what}\nin {self._cwd}{root}\n{_cut(diff)}",
-            reason=asked.reason or "codex wants to change files outside its sandbox",
+        reason = asked.reason or "codex wants to change files outside its sandbox"
+        if item is None:
+            what = f"a patch whose content codex did not announce\nin {cwd}{root}"
+            blind = request_for(_number(call, asked.item_id), "apply_patch", {}, what, reason=reason)
+            return msgspec.structs.replace(blind, memorable=False)
+        made = call_of(item, cwd)
+        diff = _cut(item.changes, cwd)
+        return ApprovalRequested(
+            call_id=made.id,
+            name=made.name,
+            arguments=made.arguments,
+            summary=f"{changes_in_words(item.changes, cwd)}\nin {cwd}{root}\n{diff}",
+            reason=reason,
             reach="machine",
-            shape=f"codex {call.name} {call.arguments}",
+            shape=f"codex {made.name} {made.arguments}",
         )
-        return await self._decide(request)
 
-    async def _decide(self, request: ApprovalRequested) -> str:
-        return _DECISIONS.get(await self._ask(request), "decline")
-
-    async def _ask(self, request: ApprovalRequested) -> Verdict:
-        """The person's answer. One that can't be had is a no, and what is asked each time is answered for once."""
-        self.waiting += 1
-        try:
-            answer = (await self._approvals.ask(request)).answer
-        except Exception:
-            log.exception("nobody could be asked about %s", request.name)
-            answer = "deny"
-        finally:
-            self.waiting -= 1
-        return answer if request.memorable or answer == "deny" else "once"
-
-    async def _elicited(self, call: wire.Call, asked: _Elicited) -> object:
-        """An MCP server of codex wants something: leave to run a tool, or an answer."""
-        if asked.server_name == OWN_SERVER:
-            return {
-                "action": "accept",
-                "content": _NOTHING,
-                "_meta": None,
-            }  # its calls come back to Hermes, which judges them
-        if isinstance(asked.meta, Mapping) and asked.meta.get("codex_approval_kind") == "mcp_tool_call":
-            return await self._tool_asked(call, asked, asked.meta)
-        if asked.mode != "form":
-            return _declined()
-        content = await self._form(call, asked)
-        return _declined() if content is None else {"action": "accept", "content": content, "_meta": None}
-
-    async def _tool_asked(self, call: wire.Call, asked: _Elicited, meta: Mapping[str, Any]) -> object:
-        parameters = meta.get("tool_params")
-        arguments = parameters if isinstance(parameters, Mapping) else {}
-        running = self._running(asked.server_name, arguments)
-        name = f"mcp.{asked.server_name}.{running.tool}" if running else f"mcp.{asked.server_name}"
-        number = running.id if running else f"codex-{call.id}"
-        shown = msgspec.json.encode(arguments, order="sorted").decode()
-        about = str(meta.get("tool_description") or "")
-        request = _request(number, name, arguments, f"{name} {shown}\nin {self._cwd}", asked.message or about)
-        answer = await self._ask(msgspec.structs.replace(request, memorable=running is not None))
-        if answer == "deny":
-            return _declined()
-        lasting = {"persist": "session"} if answer in ("session", "always") else None
-        return {"action": "accept", "content": _NOTHING, "_meta": lasting}
-
-    def _running(self, server: str, arguments: Mapping[str, Any]) -> McpCall | None:
-        """The call that codex asks about; None when it can't be told for certain. Codex does not name it."""
-        found = [
-            item
-            for item in self._items.values()
-            if isinstance(item, McpCall) and item.server == server and item.status == "inProgress"
-            if (item.arguments or {}) == arguments
-        ]
-        return found[0] if len(found) == 1 else None
-
-    async def _form(self, call: wire.Call, asked: _Elicited) -> dict[str, object] | None:
-        """One question per field; None as soon as one is not answered."""
-        fields = asked.requested_schema.get("properties")
-        content: dict[str, object] = {}
-        for name, field in (fields if isinstance(fields, Mapping) else {}).items():
-            schema = field if isinstance(field, Mapping) else {}
-            title = str(schema.get("title") or schema.get("description") or name)
-            options = [str(value) for value in schema.get("enum") or ()]
-            options = options or (["yes", "no"] if schema.get("type") == "boolean" else [])
-            said = await self._question(
-                f"codex-{call.id}-{name}", f"{asked.server_name}: {asked.message}\n{title}", tuple(options)
-            )
-            if said is None:
-                return None
-            value = _converted(said, str(schema.get("type", "string")))
-            if value is None:
-                return None
-            content[name] = value
-        return content
-
-    async def _input(self, asked: _InputAsked) -> object:
-        answers: dict[str, object] = {}
-        for question in asked.questions:
-            options = tuple(option.label for option in question.options or () if option.label)
-            said = await self._question(f"{asked.item_id}-{question.id}", question.question, options)
-            answers[question.id] = {"answers": [] if said is None else [said]}
-        return {"answers": answers}
-
-    async def _question(self, number: str, text: str, options: tuple[str, ...]) -> str | None:
-        self.waiting += 1
-        try:
-            return (await self._approvals.question(QuestionAsked(call_id=number, text=text, options=options))).text
-        except Exception:
-            log.exception("nobody could be asked a question of codex")
-            return None
-        finally:
-            self.waiting -= 1
+    async def _permissions(self, call: wire.Call, asked: _PermissionsAsked) -> object:
+        """More permissions for what follows: exactly those that were shown, for the turn or the session."""
+        wanted = _in_words(asked.permissions)
+        places = _decoded(asked.permissions, _Permissions).writable()
+        request = request_for(
+            _number(call, asked.item_id),
+            "request_permissions",
+            {"permissions": wanted},
+            f"give codex more permissions: {wanted or 'it does not say which'}\nin {asked.cwd or self._cwd}",
+            reason=asked.reason or "codex wants to do more than its sandbox allows",
+        )
+        answer = (
+            await self._approver.decide(request, lambda: self._judge.check_files((), self._cwd, below=places))
+            if wanted
+            else "deny"
+        )
+        granted: object = asked.permissions if answer != "deny" else _NOTHING
+        return {"permissions": granted, "scope": "session" if answer in ("session", "always") else "turn"}
 
 
-def _request(number: str, name: str, arguments: Mapping[str, Any], summary: str, reason: str) -> ApprovalRequested:
-    text = msgspec.json.encode(arguments, order="sorted").decode()
-    return ApprovalRequested(
-        call_id=number,
-        name=name,
-        arguments=text,
-        summary=summary,
-        reason=reason,
-        reach="machine",
-        shape=f"codex {name} {text}",
-    )
+def _intention(kind: str, command: str) -> str:
+    """What codex wants to do, on the first line of a question."""
+    if kind == "writeStdin":
+        return f"type into the running command {command}".rstrip()
+    return command if command.strip() else "something for which codex names no command"
 
 
-def _cut(diff: str) -> str:
-    left = len(diff) - _MOST_DIFF
-    more = f"\n[... {left:,} more characters of the patch are not shown here ...]" if left > 0 else ""
-    return diff[:_MOST_DIFF] + more
+def _number(call: wire.Call, item: str) -> str:
+    return item or f"codex-{call.id}"
 
 
-def _converted(said: str, kind: str) -> str | int | float | bool | None:
-    """An answer in words as the schema wants it; None when it is not that."""
-    word = said.strip()
+def _in_words(permissions: msgspec.Raw) -> str:
+    """The permissions exactly as codex asks for them, without what it leaves open; empty for none."""
+    found = _decoded(permissions, dict[str, Any])
+    asked = {key: _without_nothing(value) for key, value in found.items()}
+    kept = {key: value for key, value in asked.items() if value not in (None, {}, [])}
+    return msgspec.json.encode(kept, order="sorted").decode() if kept else ""
+
+
+def _without_nothing(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: inner for key, inner in value.items() if inner not in (None, {}, [])}
+    return value
+
+
+def _written(entry: object) -> str:
+    """The path of an entry that gives leave to write; empty for another."""
+    if not isinstance(entry, Mapping) or entry.get("access") != "write":
+        return ""
+    place = entry.get("path")
+    if not isinstance(place, Mapping):
+        return ""
+    if place.get("type") == "special":
+        value = place.get("value")
+        return "/" if isinstance(value, Mapping) and value.get("kind") == "root" else ""
+    return str(place.get("path") or place.get("pattern") or "")
+
+
+def _cut(changes: Sequence[Change], cwd: str) -> str:
+    """The patch, as far as there is room; files of which nothing is shown are named."""
+    diff = changes_as_diff(changes, cwd)
+    left = len(diff) - _MAX_DIFF_CHARACTERS
+    if left <= 0:
+        return diff
+    sizes = accumulate(len(changes_as_diff([change], cwd)) + 1 for change in changes[:-1])
+    hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
+    files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
+    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch are not shown here{files} ...]"
+
+
+def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
+    """A part of a request; an empty one when codex left it out. What can't be read is refused."""
+    if bytes(raw).strip() == b"null":
+        return kind()
     try:
-        match kind:
-            case "boolean":
-                return {"yes": True, "true": True, "y": True, "no": False, "false": False, "n": False}[word.lower()]
-            case "integer":
-                return int(word)
-            case "number":
-                return float(word)
-            case _:
-                return said
-    except (KeyError, ValueError):
-        return None
-
-
-def _declined() -> dict[str, object]:
-    return {"action": "decline", "content": None, "_meta": None}
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError as error:
+        raise CodexRefused(f"Hermes does not understand these permissions: {error}", code=-32602) from error
 
 
 def _read(call: wire.Call, kind: type[Any]) -> Any:
-    """The question's fields. What can't be read can't be shown to anybody, so it is refused."""
+    """The request's fields. What can't be read can't be shown to anybody, so it is refused."""
     try:
         return msgspec.json.decode(call.params, type=kind)
     except msgspec.DecodeError as error:

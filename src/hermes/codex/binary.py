@@ -12,9 +12,10 @@ import msgspec
 from hermes.children.programs import find_program, passed_over
 from hermes.codex.failures import INSTALL, CodexGone
 
-SUPPORTED = (0, 166)
-"""The protocol this package was written and tested against; its schema is in `schema/`."""
+OLDEST, NEWEST = (0, 130), (0, 166)
+"""The versions that this package is tested with, and everything between them."""
 _ANSWER = 20.0  # seconds for a program that only prints something
+_MISUSE = 2  # the exit code for arguments that it does not know
 _TRIPLES = {
     ("Linux", "x86_64"): ("linux-x64", "x86_64-unknown-linux-musl"),
     ("Linux", "aarch64"): ("linux-arm64", "aarch64-unknown-linux-musl"),
@@ -29,6 +30,11 @@ class Ran(msgspec.Struct, frozen=True):
     code: int
     out: str
     err: str
+
+    @property
+    def is_misuse(self) -> bool:
+        """Whether the program does not know these arguments."""
+        return self.code == _MISUSE
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -89,18 +95,22 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 
 def version_warning(version: tuple[int, ...]) -> str:
-    """What to say of a version we were not made for; empty for ours."""
-    wanted = ".".join(map(str, SUPPORTED))
+    """What to say of a version we are not tested with; empty for the others."""
+    oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
     if not version:
-        return f"This codex does not say its version; Hermes was made for {wanted}. Going on."
-    if version[:2] == SUPPORTED:
-        return ""
+        return f"This codex does not say its version; Hermes is tested with {oldest} to {newest}. Going on."
     said = ".".join(map(str, version))
-    if version[:2] < SUPPORTED:
+    if version[:2] < OLDEST:
         return (
-            f"Codex {said} is older than {wanted}, which Hermes was made for. Going on; update codex if it misbehaves."
+            f"Codex {said} is older than {oldest}, the oldest that Hermes is tested with. Going on; update codex if it"
+            " misbehaves."
         )
-    return f"Codex {said} is newer than {wanted}, which Hermes was made for. Going on; update Hermes if it misbehaves."
+    if version[:2] > NEWEST:
+        return (
+            f"Codex {said} is newer than {newest}, the newest that Hermes is tested with. Going on; update Hermes if it"
+            " misbehaves."
+        )
+    return ""
 
 
 async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> Ran:
@@ -131,9 +141,20 @@ async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str
 
 
 async def preflight(program: Path, environ: Mapping[str, str]) -> str:
-    """What codex has against its configuration; empty when it accepts it."""
+    """What codex has against its configuration; empty when it accepts it. Older programs pass over unknown keys."""
     ran = await run_once(program, ("app-server", "--strict-config", "--print-startup-config"), environ)
+    if ran.is_misuse:
+        ran = await run_once(program, ("features", "list"), environ)
     return "" if ran.code == 0 else _said(ran)
+
+
+async def try_sandbox(program: Path, environ: Mapping[str, str]) -> Ran:
+    """Runs nothing in codex's sandbox. Older programs want to be told which one."""
+    ran = await run_once(program, ("sandbox", "--", "true"), environ)
+    if ran.is_misuse:
+        kind = "macos" if platform.system() == "Darwin" else "linux"
+        ran = await run_once(program, ("sandbox", kind, "--", "true"), environ)
+    return ran
 
 
 def _said(ran: Ran) -> str:

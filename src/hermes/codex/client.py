@@ -16,14 +16,16 @@ from typing import TypeVar
 
 import msgspec
 
+from hermes import __version__
 from hermes.children.child import CHUNK, Child
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
-from hermes.codex.failures import CodexFailed, CodexGone, CodexRefused, CodexSilent
+from hermes.codex.failures import BACK, CodexFailed, CodexGone, CodexRefused, CodexSilent, gone
 
 log = logging.getLogger("hermes.codex")
 
 _COMPLAINTS = 60  # lines of stderr that are remembered
+_LAST_WORDS_S = 0.5  # for what codex wrote to stderr before it ended
 _GRACE = 0.3  # seconds for codex to leave by itself when its input ends; it takes 0.04
 
 T = TypeVar("T")
@@ -87,7 +89,8 @@ class Client:
                 complaints=lambda: asyncio.StreamReaderProtocol(errors),
             )
         except OSError as error:
-            raise CodexGone(f"Codex can't be started ({(error.strerror or str(error)).lower()}).") from error
+            why = (error.strerror or str(error)).lower()
+            raise CodexGone(f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}") from error
         client = cls(child, errors, listener)
         try:
             await client._shake_hands(launch.startup_timeout)
@@ -119,7 +122,8 @@ class Client:
                 answer = await place
         except TimeoutError as error:
             raise CodexSilent(
-                f"Codex did not answer {method} within {timeout:g} seconds.", hint="Say it again to start it afresh."
+                f"Codex did not answer {method} within {timeout:g} seconds.",
+                hint="Send your message again to start it afresh.",
             ) from error
         finally:
             self._waiting.pop(number, None)
@@ -145,7 +149,7 @@ class Client:
 
     async def _shake_hands(self, seconds: float) -> None:
         about = {
-            "clientInfo": {"name": "hermes", "title": "Hermes", "version": "1"},
+            "clientInfo": {"name": "hermes", "title": "Hermes", "version": __version__},
             "capabilities": {"experimentalApi": True},
         }
         try:
@@ -153,7 +157,7 @@ class Client:
         except CodexSilent as error:
             raise CodexSilent(
                 f"Codex did not start within {seconds:g} seconds.{self.complaint()}",
-                hint="Run `codex doctor`, or give it longer: hermes config set codex.startup_timeout 30",
+                hint=f"Run `codex doctor`, or give it longer: hermes config set codex.startup_timeout 30. {BACK}",
             ) from error
         self.version = parse_version(hello.userAgent)
         await self._send(wire.notification("initialized"))
@@ -177,9 +181,9 @@ class Client:
             end = error
         if not end.message:
             code = await self._child.exit_code(0.5)
+            await asyncio.wait(self._tasks[:1], timeout=_LAST_WORDS_S)  # what it complained about may come later
             how = f" (exit code {code})" if code else ""
-            hint = "What was done until then is kept. Say it again to go on."
-            end = CodexGone(f"The codex process ended{how}.{self.complaint()}", hint=hint)
+            end = gone(how, "\n".join(self._complaints), self._last())
         self._ended(end)
         await self._listener.hear(None)
 
@@ -237,8 +241,11 @@ class Client:
 
     def complaint(self) -> str:
         """What it said last on stderr, as the end of a sentence."""
-        last = next((line.strip() for line in reversed(self._complaints) if line.strip()), "")
-        return f" It said: {last[:300]}" if last else ""
+        last = self._last()
+        return f" It said: {last}" if last else ""
+
+    def _last(self) -> str:
+        return next((line.strip() for line in reversed(self._complaints) if line.strip()), "")[:300]
 
     def _ended(self, end: CodexGone) -> None:
         if self._end is None:

@@ -4,6 +4,7 @@ Everything codex is given, the commands of its model can read. So the keys of ot
 user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
 """
 
+import logging
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ import msgspec
 
 from hermes.children.programs import trusted_path
 from hermes.settings.redaction import has_credentials
+
+log = logging.getLogger("hermes.codex")
 
 _PLAIN = frozenset(
     (
@@ -53,11 +56,29 @@ def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...
     """Options that give codex's commands the user's whole PATH, as its sandbox holds them; codex itself has a part of
     it. Nothing when that is the same, or when codex's own settings say which PATH they get."""
     whole = environ.get("PATH", "")
-    policy = _settings(config).get("shell_environment_policy")
+    policy = _parsed(config).get("shell_environment_policy")
     chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
     if not whole or whole == trusted_path(environ) or "PATH" in chosen or has_credentials(whole):
         return ()
     return ("-c", f"shell_environment_policy.set.PATH={msgspec.json.encode(whole).decode()}")
+
+
+SECURITY_MODE = "HERMES_TERMINAL_SECURITY_MODE"
+_PROFILES = {
+    "auto": ":workspace",
+    "approval-required": ":read-only",
+    "unrestricted": ":danger-full-access",
+    "yolo": ":danger-full-access",
+}
+
+
+def permission_profile(environ: Mapping[str, str]) -> str:
+    """What codex's sandbox allows, where the user's environment says so; empty leaves it to codex's own settings."""
+    mode = environ.get(SECURITY_MODE, "").strip().lower()
+    if mode and mode not in _PROFILES:
+        log.warning("%s is %r, which is none of: %s. Codex reads only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
+        return ":read-only"
+    return _PROFILES.get(mode, "")
 
 
 def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
@@ -66,17 +87,24 @@ def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
     return Path(named).expanduser() if named else Path(environ.get("HOME") or Path.home()) / ".codex"
 
 
+def server_names(config: Path) -> frozenset[str]:
+    """The MCP servers in codex's settings."""
+    servers = _parsed(config).get("mcp_servers")
+    return frozenset(servers) if isinstance(servers, Mapping) else frozenset()
+
+
 def named_variables(config: Path) -> frozenset[str]:
     """Variables that codex's settings refer to: the key of the provider that it uses, and what those of its MCP
     servers are given that are switched on. The others' stay here, because they are not needed."""
-    return frozenset(_named(_settings(config)))
+    return frozenset(_named(_parsed(config)))
 
 
-def _settings(config: Path) -> Mapping[str, Any]:
+def _parsed(config: Path) -> Mapping[str, Any]:
+    """Codex's settings; empty when they can't be read: codex itself says what is wrong with its file."""
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}  # codex itself says what is wrong with its file
+        return {}
 
 
 def _named(data: Mapping[str, Any]) -> Iterator[str]:

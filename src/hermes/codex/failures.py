@@ -12,13 +12,17 @@ from collections.abc import Mapping
 
 from hermes.errors import HermesError
 
-LOGIN = "Run `codex login`, then say it again."
+_NO_LOGIN = "Codex is not signed in, or its sign-in has expired."
+LOGIN = "Run `codex login`, then send your message again."
 INSTALL = "Install it with: npm install -g @openai/codex (or: brew install codex), then run `codex login`."
-_SIGNED_OUT = re.compile(
-    r"\b401\b|unauthori[sz]ed|not logged in|log ?in again|refresh token|token (?:has )?expired|invalid_grant"
-    r"|authentication required|sign in again",
-    re.IGNORECASE,
+BACK = "Without codex: /codex-runtime off, or `hermes codex off`."
+_LOGIN_LOST = (
+    r"not (?:logged|signed) in|(?:log|sign) ?in again|invalid_grant|refresh[_ ]token|token[_ ]refresh"
+    r"|token (?:has |was |is )?(?:expired|revoked)|refresh(?:ing)? (?:the )?token"
+    r"|re-?authenticat|authentication required"
 )
+_LOST = re.compile(_LOGIN_LOST, re.IGNORECASE)
+_SIGNED_OUT = re.compile(rf"\b401\b|unauthori[sz]ed|{_LOGIN_LOST}", re.IGNORECASE)
 
 
 class CodexFailed(HermesError):
@@ -45,7 +49,16 @@ class SignedOut(CodexFailed):
     """It has no login, or the login is no longer accepted."""
 
     def __init__(self) -> None:
-        super().__init__("Codex is not signed in, or its sign-in has expired.", hint=LOGIN)
+        super().__init__(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
+
+
+def gone(how: str, complaints: str, last: str) -> CodexGone:
+    """The process has ended: `how`, what it complained about, and what it said last."""
+    if _LOST.search(complaints):
+        return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
+    said = f" It said: {last}" if last else ""
+    hint = f"What was done until then is kept. Send your message again to go on. {BACK}"
+    return CodexGone(f"The codex process ended{how}.{said}", hint=hint)
 
 
 def is_signed_out(message: str, info: object = None) -> bool:
@@ -62,15 +75,15 @@ def is_signed_out(message: str, info: object = None) -> bool:
 def explain(message: str, info: object = None) -> str:
     """An error that ended a turn, with what to do about it where that is known."""
     if is_signed_out(message, info):
-        return str(SignedOut().message + " " + LOGIN)
+        return f"{_NO_LOGIN} {LOGIN} {BACK}"
     hints = {
-        "usageLimitExceeded": "Wait until the limit is reset, or go on without codex: /codex-runtime off.",
-        "rateLimitExceeded": "Wait a moment and say it again.",
+        "usageLimitExceeded": f"Wait until the limit is reset. {BACK}",
+        "rateLimitExceeded": "Wait a moment, then send your message again.",
         "contextWindowExceeded": "Make room with /compress, or start a new session.",
         "modelNotFound": "Choose another model: hermes config set model.default NAME",
-        "serverOverloaded": "Wait a moment and say it again.",
-        "internalServerError": "Wait a moment and say it again.",
+        "serverOverloaded": "Wait a moment, then send your message again.",
+        "internalServerError": "Wait a moment, then send your message again.",
     }
     hint = hints.get(info) if isinstance(info, str) else None
     said = message.strip() or "it did not say why"
-    return f"Codex could not finish: {said}" + (f" {hint}" if hint else "")
+    return f"Codex could not finish: {said}" + (f" {hint}" if hint else f" {BACK}")

@@ -7,12 +7,14 @@ far as possible. An item of a kind or shape we don't know is `Other`.
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
 
+_MAX_NAMES = 3  # files that the summary of a patch names
 _MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
 _SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh", "zsh"))
 
@@ -83,6 +85,11 @@ class FileChange(_Item, frozen=True):
     changes: tuple[Change, ...] = ()
     status: str = ""
 
+    def paths(self, cwd: Path) -> tuple[Path, ...]:
+        """The files it changes, absolute."""
+        named = [place for change in self.changes for place in (change.path, change.moved_to) if place]
+        return tuple(cwd / place for place in named)
+
 
 class McpCall(_Item, frozen=True):
     """A call of an MCP server's tool."""
@@ -112,6 +119,11 @@ class Other(msgspec.Struct, frozen=True):
     id: str
     type: str
     fields: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        found = self.fields.get("text")
+        return found if isinstance(found, str) else ""
 
 
 Work: TypeAlias = Command | FileChange | McpCall | DynamicCall
@@ -162,7 +174,7 @@ def shown_command(command: str) -> str:
 
 
 def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
-    """`1 add, 1 update: a.py, b.py`."""
+    """`1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
     counts = Counter(change.what for change in changes)
     kinds = [f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]]
     kinds += [
@@ -171,7 +183,8 @@ def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
     names = [
         near(change.path, cwd) + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "") for change in changes
     ]
-    return f"{', '.join(kinds) or 'no changes'}: {', '.join(names)}" if names else "no changes"
+    shown = names[:_MAX_NAMES] + ([f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else [])
+    return f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}" if names else "no changes"
 
 
 def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
@@ -218,16 +231,16 @@ def _call(number: str, name: str, arguments: object) -> ToolCall:
     return ToolCall(id=number, name=name, arguments=msgspec.json.encode(known, order="sorted").decode())
 
 
-def result_of(item: Work, cwd: str = "") -> ToolFinished:
-    """The item's result, as a model would read it."""
+def result_of(item: Work, cwd: str = "", refusal: str = "") -> ToolFinished:
+    """The item's result, as a model would read it. `refusal` is why Hermes declined it, if it did."""
     call = call_of(item, cwd)
-    text, ok = _outcome(item, cwd)
+    text, ok = _outcome(item, cwd, refusal)
     return ToolFinished(call_id=call.id, name=call.name, text=_cut(text), ok=ok)
 
 
-def _outcome(item: Work, cwd: str) -> tuple[str, bool]:
-    if item.status == "declined":
-        return "Not run: it was not approved.", False
+def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
+    if item.status == "declined" or (refusal and isinstance(item, McpCall) and item.status == "failed"):
+        return f"Not run: {refusal or 'it was not approved'}.", False
     match item:
         case Command():
             return _command_outcome(item)

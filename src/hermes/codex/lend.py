@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.codex.asking import OWN_SERVER
+from hermes.codex.elicitation import OWN_SERVER
 from hermes.core.calls import CallRunner, Place
 from hermes.core.ports import Approvals, Journal, Keeper, Policy, Tool
 from hermes.schema.event import Event

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hermes.codex import block
-from hermes.codex.asking import OWN_SERVER
+from hermes.codex.elicitation import OWN_SERVER
 from hermes.settings import atomic
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text

@@ -5,6 +5,7 @@ Calls that run side by side are announced one after the other, each when the one
 always alternate as every model service wants them. What is left open at the end is closed by `close`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,8 +41,22 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, ToolFinished, Usage, UserMessage
 
 PROVIDER = "codex"
-ABORTED = "<turn_aborted>"
+_ABORTED = re.compile(r"<turn_aborted\s*/?>")
+NO_OUTPUT = "(codex did not report its output)"
 STOPPED = "Stopped while it ran; what it had done by then remains."
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What is said to codex: input items, and the name under which they come back."""
+
+    items: tuple[Mapping[str, Any], ...]
+    name: str
+    seq: int | None = None
+    """Their row; None for those that begin the turn."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(item["text"] for item in self.items if "text" in item)
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -50,6 +65,8 @@ class Ending(msgspec.Struct, frozen=True):
     status: str
     message: str = ""
     info: Any = None
+    is_marker: bool = False
+    """It was said in words alone: the turn itself may still run."""
 
 
 class _About(msgspec.Struct, frozen=True, rename="camel"):
@@ -94,11 +111,28 @@ class _Tokens(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Usage(msgspec.Struct, frozen=True):
     last: _Tokens = _Tokens()
+    total: _Tokens | None = None
 
 
 class _UsageUpdated(msgspec.Struct, frozen=True, rename="camel"):
     turn_id: str = ""
     token_usage: _Usage = _Usage()
+
+
+class Meter:
+    """Tells a model call that is reported again from a new one, by the thread's sum. Older codex programs report the
+    last call again when a turn or a request begins."""
+
+    def __init__(self) -> None:
+        self._total: _Tokens | None = None
+
+    def is_new(self, notice: Notice) -> bool:
+        """Whether this update tells of another call than the one before."""
+        total = _USAGE.decode(notice.params).token_usage.total
+        if total is None:
+            return True
+        before, self._total = self._total, total
+        return before != total
 
 
 class _Open(msgspec.Struct):
@@ -116,13 +150,20 @@ _USAGE = msgspec.json.Decoder(_UsageUpdated)
 
 
 class Projector:
-    """One turn. `delivered` has our ids of words that codex was given: their `seq`, or None for the turn's first."""
+    """One turn. With `whole_output` false, a command that reports no output may have had some (see `unheard`)."""
 
-    def __init__(self, turn: str, *, cwd: str = "", model: str = "") -> None:
+    def __init__(
+        self, turn: str, *, cwd: str = "", model: str = "", whole_output: bool = True, meter: Meter | None = None
+    ) -> None:
         self.turn = turn
-        self.delivered: dict[str, int | None] = {}
+        self.delivered: dict[str, Words] = {}
+        """Words that codex was given and that did not come back yet, by name."""
+        self.unheard: list[Command] = []
+        """Commands that ended without their output, which `finish` may have found elsewhere."""
         self.items: dict[str, Item] = {}
         """Every item as it was announced last: a question about a patch only names its item."""
+        self.refusals: dict[str, str] = {}
+        """Why requests about items were declined, by item."""
         self.ending: Ending | None = None
         self.usages: list[Usage] = []
         self.final_text = ""
@@ -133,10 +174,13 @@ class Projector:
         """Notifications that could not be read."""
         self._cwd = cwd
         self._model = model
+        self._whole_output = whole_output
+        self._meter = meter or Meter()
         self._open: dict[str, _Open] = {}
         self._over: set[str] = set()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
+        self._words_usage: Usage | None = None  # what words took that are no message yet
         self._streams: dict[str, list[str]] = {}
         self._retries = 0
         self._handlers: Mapping[str, Callable[[Notice], list[Event]]] = {
@@ -172,9 +216,19 @@ class Projector:
             self.odd += 1
             return []
 
+    def finish(self, call_id: str, output: str, exit_code: int) -> list[Event]:
+        """Ends a command with an output that was found elsewhere."""
+        item = self.items.get(call_id)
+        if not isinstance(item, Command) or call_id not in self._open:
+            return []
+        status = item.status if item.status in ("completed", "failed", "declined") else "completed"
+        return self._finish(msgspec.structs.replace(item, aggregated_output=output, exit_code=exit_code, status=status))
+
     def close(self, fate: str = STOPPED, finish: FinishReason = "stop") -> list[Event]:
         """Closes what is open when the turn is over. `fate` is what became of calls without a result."""
         events: list[Event] = []
+        for command in self.unheard:
+            events += self.finish(command.id, NO_OUTPUT, command.exit_code or 0)
         for place in self._open.values():
             if place.result is None:
                 place.result = ToolFinished(call_id=place.call.id, name=place.call.name, text=fate, ok=False)
@@ -221,6 +275,8 @@ class Projector:
             case UserWords():
                 return self._heard(item)
             case Other():
+                if _ABORTED.search(item.text):
+                    return self._aborted(item.text)
                 note = note_of(item)
                 self._texts += [note] if note else []
                 return []
@@ -228,24 +284,40 @@ class Projector:
                 return self._finish(item)
 
     def _said(self, text: str) -> list[Event]:
-        if text.lstrip().startswith(ABORTED):
-            self.ending = Ending("interrupted")
-        elif text:
+        if _ABORTED.search(text):
+            return self._aborted(text)
+        if text:
             self._texts.append(text)
             self.final_text = text
         return []
 
+    def _aborted(self, text: str) -> list[Event]:
+        """Codex says in words that the turn is over. What it said before that is kept."""
+        self.ending = Ending("interrupted", is_marker=True)
+        if before := _ABORTED.split(text)[0].strip():
+            self._texts.append(before)
+            self.final_text = before
+        return []
+
     def _heard(self, item: UserWords) -> list[Event]:
-        if item.text.lstrip().startswith(ABORTED):
-            self.ending = Ending("interrupted")
+        words = self._returned(item)
+        if words is None and _ABORTED.search(item.text):
+            self.ending = Ending("interrupted", is_marker=True)
             return []
-        if item.client_id is None or item.client_id not in self.delivered:
-            before = [self._message()] if self._texts else []
+        if words is not None and words.seq is None:
+            return []
+        before: list[Event] = [self._message()] if self._texts else []
+        if words is None or words.seq is None:
             return [*before, UserMessage(text=item.text, origin="hermes")]
-        seq = self.delivered.pop(item.client_id)
-        if seq is None:
-            return []
-        return [*([self._message()] if self._texts else []), Steered(inputs=(seq,))]
+        return [*before, Steered(inputs=(words.seq,))]
+
+    def _returned(self, item: UserWords) -> Words | None:
+        """The words of ours that these are: by their name, or by their text with a codex that returns no names."""
+        if item.client_id is not None:
+            return self.delivered.pop(item.client_id, None)
+        text = item.text.split()
+        name = next((name for name, words in self.delivered.items() if words.text.split() == text), "")
+        return self.delivered.pop(name, None)
 
     def _begin(self, item: Work) -> list[Event]:
         if item.id in self._open or item.id in self._over:  # told twice
@@ -260,9 +332,18 @@ class Projector:
         if item.id in self._over:
             return []
         begun = self._begin(item)
-        self._open[item.id].result = result_of(item, self._cwd)
+        if isinstance(item, Command) and self._is_unheard(item):
+            self.unheard.append(item)
+            return begun
+        self._open[item.id].result = result_of(item, self._cwd, self.refusals.get(item.id, ""))
         self.after_tool = True
         return [*begun, *self._settle()]
+
+    def _is_unheard(self, item: Command) -> bool:
+        """Whether a command's output is missing."""
+        if self._whole_output or item.exit_code is None:
+            return False
+        return item.aggregated_output is None and item.status != "declined"
 
     def _announce(self) -> list[Event]:
         """The oldest open call gets its message, if it has none yet."""
@@ -290,6 +371,7 @@ class Projector:
     ) -> AssistantMessage:
         """What was said and thought since the last message."""
         text, reasoning = "\n\n".join(self._texts), "\n\n".join(self._thoughts)
+        usage, self._words_usage = usage or self._words_usage, None
         self._texts.clear()
         self._thoughts.clear()
         return AssistantMessage(
@@ -322,19 +404,23 @@ class Projector:
         """What one model call took. It belongs to the words before it; a call that said nothing is counted apart."""
         update = _USAGE.decode(notice.params)
         last = update.token_usage.last
-        if update.turn_id != self.turn or not (last.input_tokens or last.output_tokens):
+        is_new = self._meter.is_new(notice)
+        if not is_new or update.turn_id != self.turn or not (last.input_tokens or last.output_tokens):
             return []
-        usage = Usage(
+        counted = Usage(
             input_tokens=last.input_tokens,
             output_tokens=last.output_tokens,
             cache_read_tokens=last.cached_input_tokens,
             cache_write_tokens=last.cache_write_input_tokens,
             reasoning_tokens=last.reasoning_output_tokens,
         )
-        self.usages.append(usage)
+        self.usages.append(counted)
         if self._texts and not self._open:
-            return [self._message(usage=usage)]
-        return [AuxiliaryCalled(task="codex", provider=PROVIDER, model=self._model, usage=usage)]
+            return [self._message(usage=counted)]
+        usage: Usage | None = counted
+        if self._texts:  # a command has yet to end before they can be a message
+            usage, self._words_usage = self._words_usage, counted
+        return [AuxiliaryCalled(task="codex", provider=PROVIDER, model=self._model, usage=usage)] if usage else []
 
     def _failed(self, notice: Notice) -> list[Event]:
         failure = _ERROR.decode(notice.params)

@@ -5,24 +5,33 @@ asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hermes.codex.asking import Asking, Judge, nothing_to_say
+from hermes.codex.approver import Approver, Judge
+from hermes.codex.asking import Asking
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
 from hermes.codex.continuity import handover, instructions, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables, path_of_commands
-from hermes.codex.failures import explain
+from hermes.codex.elicitation import OWN_SERVER
+from hermes.codex.environment import (
+    child_environment,
+    codex_home,
+    named_variables,
+    path_of_commands,
+    permission_profile,
+    server_names,
+)
+from hermes.codex.failures import BACK, CodexGone, explain
 from hermes.codex.lend import Lender, Lending
-from hermes.codex.projector import Projector
+from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage, TurnResult, Words
+from hermes.codex.turn import Deadlines, Stage, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approvals, Keeper, ToolContext
 from hermes.core.turn import Turn
@@ -30,7 +39,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import Codex, Model
+from hermes.settings.sections import Codex
 
 ARGUMENTS = (
     "app-server",
@@ -39,9 +48,12 @@ ARGUMENTS = (
 )
 
 
-def codex_model(model: Model) -> str:
-    """The model that codex is asked to use: the one the settings name, if it is one of OpenAI's; else codex's own."""
-    return model.default if model.provider in ("auto", "openai") else ""
+_ASIDE_STEPS = 16  # model calls of a turn beside the sessions
+_RESTRICTED: Mapping[str, Any] = {
+    "default_permissions": ":read-only",
+    "web_search": "disabled",
+    "features": {"shell_tool": False, "unified_exec": False, "multi_agent": False, "code_mode": False},
+}
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +76,7 @@ class Company(msgspec.Struct, frozen=True):
     """Whom a turn works with: who is asked, who judges, what is lent, and who keeps files as they were."""
 
     approvals: Approvals
-    judge: Judge = nothing_to_say
+    judge: Judge
     lending: Lending | None = None
     keeper: Keeper | None = None
     lender: Lender | None = None
@@ -82,7 +94,7 @@ class CodexEngine:
         session: str,
         approvals: Approvals,
         *,
-        judge: Judge = nothing_to_say,
+        judge: Judge,
         lending: Lending | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
@@ -90,6 +102,23 @@ class CodexEngine:
         codex, lender = self._sessions.get(session) or self._make(session)
         company = Company(approvals, judge, lending, keeper, lender)
         return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
+
+    @asynccontextmanager
+    async def aside(self, company: Company) -> AsyncIterator["CodexRuntime"]:
+        """Runs one turn beside the sessions: on the same login, in a thread that is kept nowhere, without a shell and
+        without servers of others. It has only what it is lent."""
+        settings = self._settings
+        lender = Lender(settings.run_folder, settings.lend_command)
+        config = codex_home(settings.environ, settings.codex.home) / "config.toml"
+        others = {name: {"enabled": False} for name in server_names(config) - {OWN_SERVER}}
+        lent = lender.config.get("mcp_servers", {})
+        restricted = {**_RESTRICTED, "mcp_servers": {**others, **lent}}
+        codex = CodexSession(msgspec.structs.replace(self._setup(lender), config=restricted, ephemeral=True))
+        try:
+            yield CodexRuntime(codex, msgspec.structs.replace(company, lender=lender), max_steps=_ASIDE_STEPS)
+        finally:
+            await codex.close()
+            await lender.close()
 
     def pid(self, session: str) -> int:
         """The top of a session's processes; 0 when it has none now."""
@@ -108,21 +137,27 @@ class CodexEngine:
         await asyncio.gather(*(part.close() for pair in sessions for part in pair))
 
     def _make(self, session: str) -> tuple[CodexSession, Lender]:
+        lender = Lender(self._settings.run_folder, self._settings.lend_command)
+        self._sessions[session] = made = CodexSession(self._setup(lender)), lender
+        return made
+
+    def _setup(self, lender: Lender) -> Setup:
         settings, wanted = self._settings, self._settings.codex
-        program = require_codex(settings.environ, wanted.binary)
-        lender = Lender(settings.run_folder, settings.lend_command)
+        try:
+            program = require_codex(settings.environ, wanted.binary)
+        except CodexGone as missing:
+            raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
+        profile = permission_profile(settings.environ)
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
-        setup = Setup(
+        return Setup(
             launch=partial(self._launch, program),
             deadlines=Deadlines(wanted.progress_timeout, wanted.tool_silence_timeout, wanted.turn_timeout),
             approval_policy=wanted.approval_policy,
             model=settings.model,
-            config=lender.config,
+            config={**lender.config, **({"default_permissions": profile} if profile else {})},
             idle_timeout=wanted.idle_timeout,
             scratch=tuple(sorted(scratch)),
         )
-        self._sessions[session] = made = CodexSession(setup), lender
-        return made
 
     def _launch(self, program: Path, cwd: Path) -> Launch:
         """Looked up at every start: the user may have signed in or changed codex's settings meanwhile."""
@@ -199,7 +234,8 @@ class CodexRuntime:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> Asking:
-            return Asking(self._with.approvals, projector.items, turn.cwd, judge=self._with.judge)
+            approver = Approver(self._with.approvals, write, projector.refusals)
+            return Asking(approver, self._with.judge, projector.items, turn.cwd)
 
         steers = _steers(turn)
         return Stage(

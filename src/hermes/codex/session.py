@@ -5,21 +5,23 @@ surfaces or settings.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import msgspec
 
 from hermes.codex import litter, wire
-from hermes.codex.asking import OWN_SERVER
-from hermes.codex.binary import version_warning
+from hermes.codex.binary import NEWEST, version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
-from hermes.codex.failures import CodexFailed, CodexRefused, SignedOut, is_signed_out
-from hermes.codex.projector import Projector
-from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult, Words
+from hermes.codex.elicitation import OWN_SERVER
+from hermes.codex.failures import BACK, CodexFailed, CodexRefused, SignedOut, is_signed_out
+from hermes.codex.projector import Meter, Projector, Words
+from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult
 from hermes.schema.messages import Message
 
 log = logging.getLogger("hermes.codex")
@@ -39,6 +41,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     config: Mapping[str, Any] = {}
     """Settings for the thread alone, such as Hermes' tool server."""
+    ephemeral: bool = False
+    """Codex keeps nothing of the thread."""
     idle_timeout: float = 900.0
     scratch: tuple[Path, ...] = ()
     """Folders beside the working directory in which codex lets commands write."""
@@ -56,13 +60,33 @@ class Opening(msgspec.Struct, frozen=True):
     """All that was said, in case the thread is lost."""
 
 
-class _Thread(msgspec.Struct, frozen=True):
-    id: str
+class _Named(msgspec.Struct, frozen=True, rename="camel"):
+    """A thread or a turn. Codex has called their ids by several names."""
+
+    id: str = ""
+    thread_id: str = ""
+    session_id: str = ""
+    turn_id: str = ""
+    path: str | None = None
 
 
-class _ThreadOpened(msgspec.Struct, frozen=True):
-    thread: _Thread
+class _ThreadOpened(msgspec.Struct, frozen=True, rename="camel"):
+    thread: _Named | str = _Named()
+    thread_id: str = ""
+    session_id: str = ""
+    conversation_id: str = ""
     model: str = ""
+
+    @property
+    def id(self) -> str:
+        """The thread's id, without the prefix and capitals that ids may be written with."""
+        inner = _Named(id=self.thread) if isinstance(self.thread, str) else self.thread
+        names = (inner.id, inner.thread_id, self.thread_id, inner.session_id, self.session_id, self.conversation_id)
+        return canonical(next(filter(None, names), ""))
+
+    @property
+    def rollout(self) -> str:
+        return "" if isinstance(self.thread, str) else self.thread.path or ""
 
 
 class _ServerStatus(msgspec.Struct, frozen=True):
@@ -71,8 +95,14 @@ class _ServerStatus(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class _TurnOpened(msgspec.Struct, frozen=True):
-    turn: _Thread
+class _TurnOpened(msgspec.Struct, frozen=True, rename="camel"):
+    turn: _Named | str = _Named()
+    turn_id: str = ""
+
+    @property
+    def id(self) -> str:
+        inner = _Named(id=self.turn) if isinstance(self.turn, str) else self.turn
+        return inner.id or inner.turn_id or self.turn_id
 
 
 class _Account(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,7 +117,9 @@ class CodexSession:
         self._setup = setup
         self._client: Client | None = None
         self._thread = ""
+        self._rollout = ""
         self._model = ""
+        self._meter = Meter()
         self._turn: CodexTurn | None = None
         self._queue: Heard = asyncio.Queue()
         self._idle: asyncio.TimerHandle | None = None
@@ -115,7 +147,7 @@ class CodexSession:
             if is_signed_out(refused.message):
                 raise SignedOut from refused
             said = f"Codex refused to begin the turn: {refused.message}"
-            raise CodexRefused(said, code=refused.code, hint="Run `hermes doctor`, or `hermes codex off`.") from refused
+            raise CodexRefused(said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}") from refused
         except CodexFailed:
             await self.retire()
             raise
@@ -176,7 +208,7 @@ class CodexSession:
             client = await self._start(opening.cwd)
             self._thread = ""
         missing: Sequence[Message] = opening.missing
-        if not self._thread or self._thread != opening.thread:
+        if not self._thread or self._thread != canonical(opening.thread):
             resumed = bool(opening.thread) and await self._resume(client, opening)
             if not resumed:
                 await self._open(client, opening)
@@ -189,7 +221,7 @@ class CodexSession:
 
     async def _wait_for_tools(self) -> None:
         """Codex does not wait for the tools it is lent: the first turn would go without them."""
-        if not self._setup.config:
+        if "mcp_servers" not in self._setup.config:
             return
         try:
             async with asyncio.timeout(_TOOLS):
@@ -199,6 +231,7 @@ class CodexSession:
 
     async def _start(self, cwd: Path) -> Client:
         self._queue = asyncio.Queue(_HEARD)
+        self._meter = Meter()
         self._lent.clear()
         self._client = client = await Client.start(
             self._setup.launch(cwd), Listener(hear=self._hear, answer=self._answer)
@@ -212,26 +245,36 @@ class CodexSession:
             raise SignedOut
         return client
 
-    def _about(self, opening: Opening) -> dict[str, Any]:
+    def _about(self, opening: Opening, version: tuple[int, ...]) -> dict[str, Any]:
         """What every thread is told, new or not: codex does not keep all of it."""
         about: dict[str, Any] = {"cwd": str(opening.cwd), "approvalPolicy": self._setup.approval_policy}
         about |= {"developerInstructions": opening.instructions} if opening.instructions else {}
         about |= {"model": self._setup.model} if self._setup.model else {}
-        return about | ({"config": dict(self._setup.config)} if self._setup.config else {})
+        config = dict(self._setup.config)
+        if version[:2] < NEWEST:
+            features = config.get("features", {})
+            config["features"] = {**features, "shell_snapshot": False}  # it gives commands the keys that codex has
+        return about | ({"config": config} if config else {})
 
     async def _open(self, client: Client, opening: Opening) -> None:
-        opened = await client.request("thread/start", self._about(opening), _ThreadOpened, timeout=60)
-        self._thread, self._model = opened.thread.id, opened.model
+        self._meter = Meter()
+        about = self._about(opening, client.version) | ({"ephemeral": True} if self._setup.ephemeral else {})
+        self._enter(await client.request("thread/start", about, _ThreadOpened, timeout=60))
+
+    def _enter(self, opened: _ThreadOpened) -> None:
+        if not opened.id:
+            raise CodexRefused("Codex opened a thread and did not say its id.")
+        self._thread, self._rollout, self._model = opened.id, opened.rollout, opened.model
 
     async def _resume(self, client: Client, opening: Opening) -> bool:
         """Whether codex could go on with the thread. One that is lost is replaced by one that is told everything."""
-        params = {"threadId": opening.thread, "excludeTurns": True, **self._about(opening)}
+        params = {"threadId": opening.thread, "excludeTurns": True, **self._about(opening, client.version)}
         try:
             opened = await client.request("thread/resume", params, _ThreadOpened, timeout=60)
         except CodexRefused as error:
             log.warning("codex can't go on with thread %s (%s): a new one is begun", opening.thread, error.message)
             return False
-        self._thread, self._model = opened.thread.id, opened.model
+        self._enter(opened)
         return True
 
     async def _play(self, client: Client, opening: Opening, words: Words, stage: Stage) -> TurnResult:
@@ -247,9 +290,10 @@ class CodexSession:
         if opened is None:
             return TurnResult(interrupted=True, thread_id=self._thread)
         await stage.begun()
-        projector = Projector(opened.turn.id, cwd=str(opening.cwd), model=self._model)
-        projector.delivered[words.name] = None
-        connection = Connection(client, self._queue, self._thread, self.retire)
+        whole = client.version[:2] >= NEWEST
+        projector = Projector(opened.id, cwd=str(opening.cwd), model=self._model, whole_output=whole, meter=self._meter)
+        projector.delivered[words.name] = words
+        connection = Connection(client, self._queue, self._thread, self._rollout, self.retire)
         self._turn = CodexTurn(connection, projector, stage, self._setup.deadlines)
         try:
             result = await self._turn.run()
@@ -277,6 +321,9 @@ class CodexSession:
                     log.warning("Hermes' tool server did not start for codex: %s", server.error or server.status)
         if self._listening:
             await self._queue.put(notice)
+        elif notice is not None and notice.method == "thread/tokenUsage/updated":
+            with contextlib.suppress(msgspec.DecodeError):
+                self._meter.is_new(notice)
 
     async def _answer(self, call: wire.Call) -> object:
         """What codex asks is about something that it told before: that has to be taken in first."""
@@ -287,3 +334,11 @@ class CodexSession:
         if self._turn is None:
             raise CodexRefused("no turn is running", code=wire.UNKNOWN_METHOD)
         return await self._turn.answer(call)
+
+
+def canonical(thread: str) -> str:
+    """A thread's id as codex writes it now: a UUID in small letters. What is no UUID stays as it is."""
+    try:
+        return str(UUID(thread.lower()))
+    except ValueError:
+        return thread

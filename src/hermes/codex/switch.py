@@ -18,15 +18,16 @@ from hermes.codex.binary import (
     run_once,
     version_warning,
 )
+from hermes.codex.choice import ON, is_on
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.environment import child_environment, codex_home, named_variables
-from hermes.codex.failures import CodexFailed
+from hermes.codex.failures import CodexFailed, CodexRefused
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import read_text
 
-KEY, ON = "model.openai_runtime", "codex_app_server"
+KEY = "model.openai_runtime"
 _NEXT = "It takes effect with the next session."
 WORDS: Mapping[str, str] = {
     "on": "on", "codex_app_server": "on", "codex": "on",
@@ -126,7 +127,7 @@ def disable(place: Place) -> Outcome:
 
 async def status(place: Place) -> Standing:
     """How it stands. Looks, changes nothing."""
-    on = place.settings.model.openai_runtime == ON
+    on = is_on(place.settings.model)
     program = find_codex(place.environ, place.settings.codex.binary)
     migrated, broken = _migrated(place.config)
     if program is None:
@@ -195,7 +196,7 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     except CodexFailed as error:
         return (), f"Its plugins could not be listed: {error.message}"
     try:
-        listed = await client.request("plugin/installed", {"cwds": []}, _Installed)
+        listed = await _listed(client)
     except CodexFailed as error:
         return (), f"Its plugins could not be listed: {error.message}"
     finally:
@@ -203,6 +204,14 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     return tuple(
         sorted(plugin.id for market in listed.marketplaces for plugin in market.plugins if plugin.installed)
     ), ""
+
+
+async def _listed(client: Client) -> "_Installed":
+    """The plugins. Older programs only list them together with those that could be installed."""
+    try:
+        return await client.request("plugin/installed", {"cwds": []}, _Installed)
+    except CodexRefused:
+        return await client.request("plugin/list", {"cwds": []}, _Installed)
 
 
 class _Plugin(msgspec.Struct, frozen=True):

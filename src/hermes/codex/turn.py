@@ -7,7 +7,7 @@ first of them that has something to say decides. Whatever it is, what is open is
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,8 +15,10 @@ import msgspec
 from hermes.codex import wire
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client
-from hermes.codex.failures import CodexFailed, CodexGone, CodexRefused, CodexSilent, is_signed_out
-from hermes.codex.projector import STOPPED, Ending, Projector
+from hermes.codex.failures import BACK, CodexFailed, CodexGone, CodexRefused, CodexSilent, is_signed_out
+from hermes.codex.items import Command
+from hermes.codex.projector import NO_OUTPUT, STOPPED, Ending, Projector, Words
+from hermes.codex.rollout import Output, find_output
 from hermes.schema.event import Event
 from hermes.schema.messages import Usage
 
@@ -28,6 +30,9 @@ Heard = asyncio.Queue[wire.Notice | asyncio.Event | None]
 _LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
 _STOP = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
+_OUTPUT_TIMEOUT_S = 0.5  # for codex to write down a command's output that it did not report
+_OUTPUT_LOOK_S = 0.02
+_AGAIN = "Send your message again to go on."
 _BACKGROUND = "Still running when the turn ended."
 
 
@@ -41,14 +46,6 @@ class Deadlines(msgspec.Struct, frozen=True):
     """After this much silence its process is asked whether it still reacts."""
     reaction: float = 10.0
     """How long it may take to."""
-
-
-class Words(msgspec.Struct, frozen=True):
-    """What is said to codex: input items, and the name under which they come back."""
-
-    items: tuple[Mapping[str, Any], ...]
-    name: str
-    seq: int | None = None
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -88,6 +85,8 @@ class Connection(msgspec.Struct, frozen=True):
     client: Client
     heard: Heard
     thread: str
+    rollout: str
+    """Codex's own file of the thread; empty when it keeps none."""
     retire: Callable[[], Awaitable[None]]
 
 
@@ -99,6 +98,7 @@ class CodexTurn:
         self._client = connection.client
         self._heard = connection.heard
         self._thread = connection.thread
+        self._rollout = connection.rollout
         self._retire = connection.retire
         self._projector = projector
         self._stage = stage
@@ -131,6 +131,8 @@ class CodexTurn:
                 if not isinstance(fault, CodexGone):
                     raise fault
                 error, retire = f"{fault.message} {fault.hint}".strip(), True
+            elif self._projector.ending is not None and self._projector.ending.is_marker:
+                retire = not await self._interrupt(follow)  # else the next words would go into that turn
         finally:
             for task in (watch, stop, follow):
                 task.cancel()
@@ -143,6 +145,8 @@ class CodexTurn:
     async def _close(self, error: str) -> None:
         ending = self._projector.ending
         broken = bool(error) or ending is None or ending.status != "completed"
+        if not broken:
+            await self._hear_late()
         events = self._projector.close(STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop")
         await self._tell(events)
 
@@ -179,9 +183,32 @@ class CodexTurn:
             if notice.method.startswith(_PROGRESS):
                 self._moved = self._reacted = loop.time()
             await self._tell(events)
+            while projector.unheard:
+                await self._hear(projector.unheard[0])
             for usage in projector.usages[counted:]:
                 counted += 1
                 self._stage.spend(usage)
+
+    async def _hear(self, command: Command) -> None:
+        """Finds the output of a command that codex did not report: it is written down when the model is told it."""
+        output: Output | None = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OUTPUT_TIMEOUT_S):
+                while (output := await self._output(command.id)) is None:  # noqa: ASYNC110 - a file has no event
+                    await asyncio.sleep(_OUTPUT_LOOK_S)
+        self._projector.unheard.remove(command)
+        text = NO_OUTPUT if output is None else output.text
+        await self._tell(self._projector.finish(command.id, text, command.exit_code or 0))
+
+    async def _hear_late(self) -> None:
+        """Commands that ended within the turn, whose end codex has not told when it tells that of the turn."""
+        for call_id in self._projector.commands:
+            output = await self._output(call_id)
+            if output is not None and output.exit_code is not None:
+                await self._tell(self._projector.finish(call_id, output.text, output.exit_code))
+
+    async def _output(self, call_id: str) -> Output | None:
+        return await asyncio.to_thread(find_output, self._rollout, call_id)
 
     def _gone(self) -> CodexGone:
         return self._client.end or CodexGone("The codex process ended in the middle of the turn.")
@@ -209,7 +236,7 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return "Codex did not react any more, so its process was ended. Say it again to go on."
+                    return f"Codex did not react any more, so its process was ended. {_AGAIN} {BACK}"
                 self._reacted = loop.time()
             for words in self._stage.steers():
                 await self._steer(words)
@@ -217,7 +244,7 @@ class CodexTurn:
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = "What was done is kept. Say it again to go on."
+        end = f"What was done is kept. {_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:
@@ -239,7 +266,7 @@ class CodexTurn:
 
     async def _steer(self, words: Words) -> None:
         projector = self._projector
-        projector.delivered[words.name] = words.seq
+        projector.delivered[words.name] = words
         params = {
             "threadId": self._thread,
             "expectedTurnId": projector.turn,

@@ -115,7 +115,7 @@ class CallRunner:
     async def _one(self, place: Place, item: Ready | Unusable) -> ToolFinished:
         if isinstance(item, Unusable):
             return finished(item.call, f"Not run: {item.detail}", ok=False)
-        decision = self._policy.judge(item.tool, item.arguments, place.cwd)
+        decision = self._judged(item, place.cwd)
         refusal = await self._permission(place, item, decision)
         if refusal:
             return finished(item.call, f"Not run: {refusal}", ok=False)
@@ -124,6 +124,14 @@ class CallRunner:
         return ToolFinished(
             call_id=item.call.id, name=item.call.name, text=readable(result), ok=result.ok, images=result.images
         )
+
+    def _judged(self, item: Ready, cwd: Path) -> Decision:
+        """The boundary of the policy: one that fails means no."""
+        try:
+            return self._policy.judge(item.tool, item.arguments, cwd)
+        except Exception:
+            log.exception("the policy could not judge a call of %s", item.call.name)
+            return Decision("forbid", item.call.name, "the policy failed while judging it")
 
     async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
         """Empty when the call may run; why not, otherwise. What was approved must still be what would run."""
@@ -145,10 +153,10 @@ class CallRunner:
             return f"forbidden by policy: {decision.reason}"
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
-            return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
+            return f"{refusal_of(answer)}. Do not try to do the same in another way."
         if answer.answer == "always" and decision.memorable:
             self._policy.remember(request)
-        again = self._policy.judge(item.tool, item.arguments, place.cwd)
+        again = self._judged(item, place.cwd)
         if again.verdict == "forbid" or (again.binding, again.targets) != (decision.binding, decision.targets):
             return "what it would do has changed since it was approved. Look again before you go on."
         return ""
@@ -229,6 +237,11 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
     if unknown:
         return f"unknown argument: {', '.join(map(str, unknown))}. There are: {', '.join(properties)}"
     return ""
+
+
+def refusal_of(answer: ApprovalAnswered) -> str:
+    """Why a request was denied, in a few words."""
+    return _DENIED.get(answer.by, "the user said no")
 
 
 def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:

@@ -43,12 +43,26 @@ _BROKE = (
 _BLOCKED = ("content_policy", "content_filter", "content management policy", "data_inspection", "safety system")
 _BLOCKED += ("prohibited_content", "responsible_ai", "usage policies", "invalid_prompt")
 _NO_PICTURES = ("support image", "support vision", "image input", "image_url is not supported", "not a multimodal")
+_NOT_ENTITLED = ("entitle", "not included in your plan", "usage_not_included", "not have access", "permission denied")
+_NOT_ENTITLED += (
+    "permission_denied",
+    "access_denied",
+    "active subscription",
+    "subscription required",
+    "not subscribed",
+)
+_KEY = ("key", "token", "credential")  # words that say which part was wrong
 _STATUS_OF = {
     "authentication_error": 401,
     "invalid_api_key": 401,
     "billing_error": 402,
     "insufficient_quota": 402,
     "permission_error": 403,
+    "permission_denied": 403,
+    "access_denied": 403,
+    "usage_not_included": 403,
+    "insufficient_permissions": 403,
+    "unsupported_country_region_territory": 403,
     "not_found_error": 404,
     "model_not_found": 404,
     "request_too_large": 413,
@@ -161,7 +175,7 @@ def from_status(caller: Caller, status: int, body: bytes, headers: Mapping[str, 
 def from_frame(caller: Caller, body: bytes) -> ModelError:
     """An error that came inside a stream whose status was fine."""
     words, code = explain(body, "application/json")
-    status = _status_of(code)
+    status = _status_of(code) or (403 if _is_not_entitled(f"{code} {words}") else None)
     return _error(caller, _reason(status or 500, code, words, caller), words, status=status)
 
 
@@ -222,8 +236,8 @@ def _status_of(code: str) -> int | None:
     for part in code.split():
         if part.isdigit() and 400 <= int(part) <= 599:
             return int(part)
-        if part in _STATUS_OF:
-            return _STATUS_OF[part]
+        if part.lower() in _STATUS_OF:
+            return _STATUS_OF[part.lower()]
     return None
 
 
@@ -238,11 +252,19 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
         return "refused"
     if status == 400 and ("api key not valid" in said or "invalid api key" in said or "invalid_api_key" in said):
         return "auth"  # some answer a wrong key with 400
+    if status in {400, 401, 403} and _is_not_entitled(said):
+        return "forbidden"
+    usual: FailureReason = "server" if status >= 500 else "bad_request"
     if status < 400:
-        return "not_found"  # a redirect: the address is not where the service is
-    if any(phrase in said for phrase in _NO_PICTURES):
+        usual = "not_found"  # a redirect: the address is not where the service is
+    elif any(phrase in said for phrase in _NO_PICTURES):
         status = 400  # some say 404 or 500; the same request would fail again
-    return _REASONS.get(status, "server" if status >= 500 else "bad_request")
+    return _REASONS.get(status, usual)
+
+
+def _is_not_entitled(said: str) -> bool:
+    """Whether the account may not use what it asks for. Another attempt or key of the same account changes nothing."""
+    return any(phrase in said.lower() for phrase in _NOT_ENTITLED)
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float | None:
@@ -283,6 +305,7 @@ def _error(
         retryable=allowed if retryable is None else retryable,
         compress=reason == "too_long",
         rotate_key=rotate_key,
+        rotate_once=reason == "auth" and not any(word in words.lower() for word in _KEY),
         fall_back=fall_back,
         retry_after=retry_after,
         status=status,

@@ -96,12 +96,14 @@ class _Course:
         self.failed: list[str] = []
         self.tries = 0
         self.keys_left = 0
+        self.rotated = False
         self.first_byte: float | None = None
 
     def enter(self, keys: int) -> None:
         """A new candidate."""
         self.tries = 0
         self.keys_left = keys - 1
+        self.rotated = False
         self.first_byte = None
 
     def left(self, now: float) -> float:
@@ -204,8 +206,9 @@ class Resilient:
 
     def _again(self, course: _Course, candidate: Candidate, failure: ModelError) -> float | None:
         """The seconds to wait before the same candidate is tried again; None if it is not."""
-        if failure.rotate_key and course.keys_left > 0:
+        if failure.rotate_key and course.keys_left > 0 and not (failure.rotate_once and course.rotated):
             course.keys_left -= 1
+            course.rotated = True
             course.attempt += 1
             candidate.keys.rotate()
             return 0.0
@@ -258,6 +261,7 @@ def _final(failure: ModelError, course: _Course) -> ModelError:
         retryable=failure.retryable,
         compress=failure.compress,
         rotate_key=failure.rotate_key,
+        rotate_once=failure.rotate_once,
         fall_back=failure.fall_back,
         retry_after=failure.retry_after,
         status=failure.status,

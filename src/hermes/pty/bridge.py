@@ -204,7 +204,8 @@ class PtyBridge:
 def _open() -> tuple[int, int]:
     if termios is None or not hasattr(os, "posix_spawn"):
         raise PtyUnavailableError(
-            "This system has no pseudo-terminals.", hint="Use the chat on the page, or a terminal program of yours."
+            "This system has no pseudo-terminals.",
+            hint="On Windows, run Hermes inside WSL. Else use the chat on the page, or a terminal program of yours.",
         )
     try:
         return os.openpty()

@@ -17,7 +17,10 @@ from hermes.settings.sections import Settings
 from hermes.settings.yamltext import TOO_DEEP, TooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
-OTHER_VARIABLES = ("HERMES_HOME", "HERMES_DEBUG", "HERMES_FETCH", "HERMES_CACHE", "HERMES_DASHBOARD_PASSWORD")
+OTHER_VARIABLES = (
+    *("HERMES_HOME", "HERMES_DEBUG", "HERMES_FETCH", "HERMES_CACHE", "HERMES_DASHBOARD_PASSWORD"),
+    "HERMES_TERMINAL_SECURITY_MODE",
+)
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
 _QUOTED = 40  # the longest value that a message repeats

@@ -1,12 +1,14 @@
 """The real codex program for tests, installed from npm into a cache on first use, and settings for it."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from hermes.codex.binary import native
 from hermes.testing.fetched import fetched, find_node
 
-VERSION = "0.166.0"
+OLDEST, NEWEST = "0.130.0", "0.166.0"
+"""The versions that Hermes is tested with, from npm: the oldest that it supports, and the newest."""
 _CONFIG = """\
 model = "gpt-5.5"
 model_provider = "fake"
@@ -28,9 +30,9 @@ stream_max_retries = 0
 """
 
 
-def installed_codex() -> Path:
-    """The program of the supported version. NotFetched says why there is none."""
-    folder = fetched(f"codex-{VERSION}", _fetch, os.environ)
+def installed_codex(version: str = NEWEST) -> Path:
+    """The program of that version. NotFetched says why there is none."""
+    folder = fetched(f"codex-{version}", partial(_fetch, version), os.environ)
     return native(folder / "node_modules" / ".bin" / "codex")
 
 
@@ -39,5 +41,5 @@ def config_for(url: str) -> str:
     return _CONFIG.format(url=url)
 
 
-def _fetch(folder: Path) -> None:
-    find_node(os.environ).install(f"@openai/codex@{VERSION}", folder, os.environ)
+def _fetch(version: str, folder: Path) -> None:
+    find_node(os.environ).install(f"@openai/codex@{version}", folder, os.environ)

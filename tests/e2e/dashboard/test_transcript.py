@@ -93,6 +93,19 @@ async def test_however_events_are_cut_into_batches_the_transcript_is_the_same(pa
     assert differing == []
 
 
+async def test_a_reply_of_codex_names_the_engine(page: Page) -> None:
+    shown = await page.evaluate(
+        """async () => {
+            const { fresh, reduce } = await import("/static/views/chat/transcript.js");
+            const event = { type: "agent.message.assistant", session_id: "s", epoch: 1, seq: 1, ts: 1, text: "hi",
+                provider: "codex", model: "gpt-5.5" };
+            const state = reduce(fresh("s"), [event]);
+            return [state.model, state.items[0].model];
+        }"""
+    )
+    assert shown == ["codex gpt-5.5", "codex gpt-5.5"]
+
+
 async def test_of_two_answers_to_a_request_the_first_is_shown(page: Page) -> None:
     shown = await page.evaluate(
         """async () => {

@@ -16,7 +16,7 @@ from hermes.app.app import App
 from hermes.app.approvals import Desk
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
-from hermes.codex.asking import Judge, nothing_to_say
+from hermes.codex.approver import Judge
 from hermes.codex.lend import Lending
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
 from hermes.core.budget import Budget
@@ -27,8 +27,9 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
 from hermes.settings.sections import Codex
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import config_for, installed_codex
+from hermes.testing.codex_program import NEWEST, OLDEST, config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 
 
@@ -40,7 +41,7 @@ class Bench:
         self.engine = engine
         self.cwd = cwd
         self.desk = Desk()
-        self.judge: Judge = nothing_to_say
+        self.judge: Judge = FixedJudge(Decision("ask"))
         self.lending: Callable[[Approvals], Lending] | None = None
         self.native: Callable[[str, Approvals], Runtime] | None = None
         self.budget: Callable[[str], Budget] = lambda _: Budget()
@@ -64,9 +65,6 @@ class Bench:
 
     def _budget(self, session: str) -> Budget:
         return self.budget(session)
-
-    def _judge(self, command: str, cwd: Path) -> Decision:
-        return self.judge(command, cwd)
 
     async def _prompted(self, session: str, cwd: Path) -> SessionPrompted:
         return SessionPrompted(system=self.prompt)
@@ -100,7 +98,7 @@ class Bench:
         if self.native is not None:
             return self.native(session, approvals)
         lending = self.lending(approvals) if self.lending else None
-        return self.engine.runtime(session, approvals, judge=self._judge, lending=lending)
+        return self.engine.runtime(session, approvals, judge=self.judge, lending=lending)
 
     def _show(self, session: str, turn: str, event: Event) -> None:
         self.app.bus.publish(event.topic, msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn})
@@ -117,11 +115,11 @@ async def bench(folder: Path, engine: CodexEngine, cwd: Path) -> AsyncIterator[B
             await engine.close()
 
 
-@pytest.fixture(scope="session")
-def program() -> Path:
-    """The real codex."""
+@pytest.fixture(scope="session", params=(OLDEST, NEWEST))
+def program(request: pytest.FixtureRequest) -> Path:
+    """The real codex: the oldest version that Hermes supports, and the newest."""
     try:
-        return installed_codex()
+        return installed_codex(request.param)
     except NotFetched as why:
         if os.environ.get("CI") == "true":
             raise
@@ -134,6 +132,7 @@ class Real:
     def __init__(self, folder: Path, program: Path) -> None:
         self.folder = folder
         self.program = program
+        self.is_newest = f"codex-{NEWEST}" in program.parts
         self.home = folder / "codex-home"
         self.cwd = folder / "work"
         self.codex = Codex(binary=str(program), home=str(self.home))

@@ -13,13 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes import __version__
+from hermes.codex.approver import Approver
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.failures import CodexGone, CodexSilent
-from hermes.codex.projector import Projector
+from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage, Words
+from hermes.codex.turn import Deadlines, Stage
 from hermes.codex.wire import MAX_LINE
+from hermes.core.ports import Decision
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -32,6 +35,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings.sections import Codex
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
 
 COMMAND = {
@@ -87,7 +91,8 @@ async def test_a_process_without_a_sign_in_is_not_used(played: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("0.130.0", "older than 0.166"), ("0.999.1", "newer than 0.166"), ("0.166.7", "")]
+    ("version", "words"),
+    [("0.129.0", "older than 0.130"), ("0.999.1", "newer than 0.166"), ("0.130.0", ""), ("0.166.7", "")],
 )
 async def test_another_version_is_warned_about_once_and_used(
     played: Any, caplog: pytest.LogCaptureFixture, version: str, words: str
@@ -101,7 +106,7 @@ async def test_another_version_is_warned_about_once_and_used(
             codex.end_turn(turn=turn)
             assert (await bench.service.idle(session)).reason == "done"
             await bench.engine.retire(session)
-    said = [record.message for record in caplog.records if "Hermes was made for" in record.message]
+    said = [record.message for record in caplog.records if "Hermes is tested with" in record.message]
     assert len(said) == (1 if words else 0)
     assert all(words in text for text in said)
 
@@ -262,7 +267,8 @@ async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking
             assert threads == ["thread-1"]
 
         def asking(projector: Projector) -> Asking:
-            return Asking(Denying(), projector.items, tmp_path)
+            approver = Approver(Denying(), write, projector.refusals)
+            return Asking(approver, FixedJudge(Decision("ask")), projector.items, tmp_path)
 
         stage = Stage(write=write, show=events.append, asking=asking, opened=threads.append, begun=begun)
         words = Words(({"type": "text", "text": "hi"},), "w")
@@ -382,18 +388,41 @@ async def test_an_unknown_question_gets_an_error_and_never_silence(played: Any) 
     assert answer["error"]["code"] == -32601
 
 
-async def test_more_permissions_are_not_given(played: Any) -> None:
+@pytest.mark.parametrize(
+    ("method", "params", "no"),
+    [
+        (
+            "item/permissions/requestApproval",
+            {"permissions": {"network": {"enabled": True}}, "reason": "to install it"},
+            {"permissions": {}, "scope": "turn"},
+        ),
+        ("item/fileChange/requestApproval", {"itemId": "unknown", "reason": "to install it"}, {"decision": "decline"}),
+        (
+            "item/commandExecution/requestApproval",
+            {
+                "itemId": "c",
+                "networkApprovalContext": {"host": "a.org", "protocol": "https"},
+                "reason": "to install it",
+            },
+            {"decision": "decline"},
+        ),
+    ],
+)
+async def test_what_is_no_plain_command_is_declined_and_said_only_when_nobody_can_answer(
+    played: Any, method: str, params: dict[str, Any], no: dict[str, Any]
+) -> None:
     async with played.bench() as (bench, codex):
+        assert (await ask(bench, codex, method, **params))["result"] == no
+        asked = await bench.see("agent.approval.requested")
+        assert (await bench.see("agent.approval.answered"))["by"] == "nobody"
+        await bench.service.idle(asked["session_id"])
         with bench.desk.attached("test"):
-            answer = await ask(bench, codex, "item/permissions/requestApproval", permissions={"network": True})
-    assert answer["result"]["permissions"] == {}
-
-
-async def test_a_patch_that_was_not_announced_is_declined(played: Any) -> None:
-    async with played.bench() as (bench, codex):
-        with bench.desk.attached("test"):
-            answer = await ask(bench, codex, "item/fileChange/requestApproval", itemId="nobody-knows")
-    assert answer["result"] == {"decision": "decline"}
+            answering = asyncio.ensure_future(ask(bench, codex, method, **params))
+            again = await bench.see("agent.approval.requested")
+            await bench.service.answer(again["session_id"], again["call_id"], "once", by="test")
+            allowed = await answering
+    assert asked["reason"] == again["reason"] == "to install it"
+    assert allowed["result"] != no
 
 
 async def test_the_folder_in_a_question_is_never_empty(played: Any) -> None:
@@ -582,6 +611,78 @@ async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     launch = Launch(Path("/bin/sh"), ("-c", "echo 'no such config' >&2; exit 3"), dict(os.environ), tmp_path)
     with pytest.raises(CodexGone, match=r"exit code 3.*no such config"):
         await Client.start(launch, Listener(nothing, nothing))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_process_that_dies_of_its_login_says_how_to_sign_in(tmp_path: Path, begun: bool) -> None:
+    async def nothing(_: object) -> None:
+        return None
+
+    greet = """read line; echo '{"id":1,"result":{"userAgent":"hermes/0.166.0"}}'; read line; read line; """
+    die = "echo 'ERROR token endpoint: {\"error\":\"invalid_grant\"}' >&2; echo 'thread main panicked' >&2; exit 1"
+    launch = Launch(Path("/bin/sh"), ("-c", (greet if begun else "") + die), dict(os.environ), tmp_path)
+
+    async def use() -> None:
+        made = await Client.start(launch, Listener(nothing, nothing))
+        try:
+            await made.request("account/read", {}, dict[str, Any])
+        finally:
+            await made.close()
+
+    with pytest.raises(CodexGone) as raised:
+        await use()
+    assert raised.value.message == "Codex is not signed in, or its sign-in has expired."
+    assert "Run `codex login`" in raised.value.hint
+    assert "/codex-runtime off" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"thread": {"id": "URN:UUID:01A1E4B2-CE9F-75C2-9B72-454845B4CFDD"}},
+        {"thread": {"sessionId": "01a1e4b2ce9f75c29b72454845b4cfdd"}},
+        {"threadId": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+        {"thread": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+        {"conversationId": "01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"},
+    ],
+)
+async def test_a_threads_id_is_known_however_codex_spells_it(played: Any, answer: dict[str, Any]) -> None:
+    async with played.bench() as (bench, codex):
+        codex.answers["thread/start"] = answer
+        session = bench.begin()
+        for turn in ("turn-1", "turn-2"):
+            await bench.service.submit(session, "hi")
+            asked = await codex.begin_turn(turn)
+            codex.end_turn(turn=turn)
+            assert (await bench.service.idle(session)).reason == "done"
+        threads = {row.thread for row in bench.events(session, CodexThread)}
+    assert threads == {asked["params"]["threadId"]} == {"01a1e4b2-ce9f-75c2-9b72-454845b4cfdd"}
+    assert not [one for one in codex.received if one.get("method") == "thread/resume"]
+
+
+async def test_the_client_gives_its_name_and_version(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.end_turn()
+        await bench.service.idle(session)
+    (hello,) = [one["params"] for one in codex.received if one.get("method") == "initialize"]
+    assert hello["clientInfo"] == {"name": "hermes", "title": "Hermes", "version": __version__}
+
+
+async def test_a_turn_that_is_aborted_in_words_is_also_ended_in_codex(played: Any) -> None:
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.say("I had begun. <turn_aborted/>")
+        asked = await codex.receive("turn/interrupt")
+        codex.send({"id": asked["id"], "result": {}})
+        ended = await bench.service.idle(session)
+        (message,) = bench.events(session, AssistantMessage)
+    assert ended.reason == "interrupted"
+    assert (message.text, message.finish) == ("I had begun.", "interrupted")
 
 
 async def test_every_turn_ended_exactly_once(played: Any) -> None:

@@ -67,9 +67,9 @@ def lending(approvals: Approvals) -> Lending:
     return Lending(TOOLS, Asks(), approvals)
 
 
-def lent(name: str, arguments: dict[str, Any], number: str = "call_1") -> Served:
+def lent(real: Any, name: str, arguments: dict[str, Any], number: str = "call_1") -> Served:
     text = msgspec.json.encode(arguments).decode()
-    return Served(calls=(ServedCall(name, text, number, "mcp__hermes"),))
+    return Served(calls=(ServedCall(name, text, number, "mcp__hermes" if real.is_newest else "mcp__hermes__"),))
 
 
 @pytest.fixture
@@ -79,7 +79,11 @@ def lender(real: Any) -> Any:
 
 
 async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(lender: Any) -> None:
-    replies = [lent("web_search", {"query": "tea"}), lent("ask_user", {"question": "green?"}, "call_2"), "done"]
+    replies = [
+        lent(lender, "web_search", {"query": "tea"}),
+        lent(lender, "ask_user", {"question": "green?"}, "call_2"),
+        "done",
+    ]
     async with ModelServer(*replies) as server, lender.bench(server.url) as bench:
         bench.lending = lending
         session = bench.begin()
@@ -114,7 +118,10 @@ async def test_only_what_codex_lacks_is_offered(lender: Any) -> None:
 
 
 async def test_an_interrupt_ends_a_lent_call(lender: Any) -> None:
-    async with ModelServer(lent("delegate", {"task": "wait"}), "on") as server, lender.bench(server.url) as bench:
+    async with (
+        ModelServer(lent(lender, "delegate", {"task": "wait"}), "on") as server,
+        lender.bench(server.url) as bench,
+    ):
         bench.lending = lending
         session = bench.begin()
         await bench.service.submit(session, "wait")

@@ -16,7 +16,8 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, Image, ToolFinished
+from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
+from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
@@ -39,6 +40,8 @@ async def test_words_stream_and_are_kept_with_their_thinking_and_cost(real: Any)
         (message,) = bench.events(session, AssistantMessage)
         streamed = [event async for event in _drained(bench, "agent.message.delta")]
         (started,) = bench.events(session, TurnStarted)
+        said = [row.text for row in bench.events(session, UserMessage)]
+    assert said == ["hi"]
     assert ended.reason == "done"
     assert (message.text, message.reasoning, message.provider) == ("Hello from here.", "A greeting.", "codex")
     assert (message.usage.input_tokens, message.usage.output_tokens) == (20, 8)
@@ -78,6 +81,19 @@ async def test_a_command_is_a_call_with_a_result_and_a_failure_shows_its_exit_co
     assert not results[1].ok
     assert results[1].text.endswith("oops\n[exit code 3]")
     assert [aside.task for aside in asides] == ["codex", "codex"]
+
+
+async def test_the_output_of_every_command_is_kept_and_each_call_is_counted_once(real: Any) -> None:
+    """Quick ones in a row: an older codex leaves out some, and tells the end of others after that of the turn."""
+    number = 8
+    replies = [command(f"echo number {index}", f"call_{index}") for index in range(number)]
+    async with ModelServer(*replies, "done", "again") as server, real.bench(server.url) as bench:
+        session = bench.begin()
+        ended = await bench.say(session, "go")
+        results = bench.events(session, ToolFinished)
+        again = await bench.say(session, "more")
+    assert [(result.text, result.ok) for result in results] == [(f"number {n}\n", True) for n in range(number)]
+    assert (ended.usage.input_tokens, again.usage.input_tokens) == (20 * (number + 1), 20)
 
 
 @pytest.mark.parametrize(("answer", "written"), [("once", True), ("session", True), ("always", True), ("deny", False)])
@@ -129,13 +145,6 @@ async def test_with_nobody_to_ask_it_is_declined(real: Any) -> None:
     assert answered.by == "nobody"
 
 
-def says(decision: Decision) -> Any:
-    def judge(command: str, cwd: Path) -> Decision:
-        return decision
-
-    return judge
-
-
 def capped(session: str) -> Budget:
     return Budget([Cap("turn", "tokens", 100)])
 
@@ -143,12 +152,15 @@ def capped(session: str) -> Budget:
 async def test_what_the_policy_forbids_is_declined_without_a_question(real: Any) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = says(Decision("forbid", reason="not that"))
+        bench.judge = FixedJudge(Decision("forbid", reason="not that"))
         session = bench.begin()
         with bench.desk.attached("test"):
             await bench.say(session, "go")
-        assert bench.events(session, ApprovalRequested) == []
+        (answered,) = bench.events(session, ApprovalAnswered)
+        (result,) = bench.events(session, ToolFinished)
     assert not outside.exists()
+    assert (answered.answer, answered.by) == ("deny", "policy")
+    assert result.text == "Not run: forbidden by policy: not that."
 
 
 @pytest.mark.parametrize(("reach", "asked"), [("machine", 0), ("workspace", 1)])
@@ -157,7 +169,7 @@ async def test_only_a_policy_that_allows_the_whole_machine_spares_the_question(
 ) -> None:
     outside = real.folder / "outside.txt"
     async with ModelServer(escalated(f"echo data > {outside}"), "done") as server, real.bench(server.url) as bench:
-        bench.judge = says(Decision("allow", reach=reach))
+        bench.judge = FixedJudge(Decision("allow", reach=reach))
         session = bench.begin()
         await bench.say(session, "go")
         assert len(bench.events(session, ApprovalRequested)) == asked
@@ -240,9 +252,10 @@ async def test_without_a_sign_in_no_model_is_asked(real: Any) -> None:
         session = bench.begin()
         ended = await bench.say(session, "hi")
         assert bench.engine.pid(session) == 0
-    assert (ended.reason, ended.detail) == (
-        "failed",
-        "Codex is not signed in, or its sign-in has expired. Run `codex login`, then say it again.",
+    assert ended.reason == "failed"
+    assert ended.detail == (
+        "Codex is not signed in, or its sign-in has expired. Run `codex login`, then send your message again."
+        " Without codex: /codex-runtime off, or `hermes codex off`."
     )
 
 

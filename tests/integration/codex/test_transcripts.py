@@ -14,7 +14,7 @@ from hermes.codex.wire import Notice, classify
 from hermes.core.history import History
 from hermes.schema.event import Event
 from hermes.schema.messages import AssistantMessage, ToolFinished
-from hermes.testing.codex_program import VERSION
+from hermes.testing.codex_program import NEWEST, OLDEST
 
 DATA = Path(__file__).parents[1] / "data" / "codex"
 FILES = sorted((DATA / "transcripts").glob("*.jsonl"))
@@ -25,9 +25,9 @@ def rows(file: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 @cache
-def validators() -> dict[str, dict[str, Any]]:
+def validators(version: str = NEWEST) -> dict[str, dict[str, Any]]:
     """By union and method, the check for that message."""
-    schema = json.loads((DATA / f"schema-{VERSION}.json").read_text())
+    schema = json.loads((DATA / f"schema-{version}.json").read_text())
     found: dict[str, dict[str, Any]] = {}
     for union, parts in schema.items():
         found[union] = {}
@@ -119,5 +119,6 @@ async def test_what_we_send_is_what_the_schema_says(played: Any) -> None:
         await bench.service.idle(session)
     sent = [message for message in codex.received if "method" in message and "id" in message]
     for message in sent:
-        validators()["ClientRequest"][message["method"]].validate(message)
+        for version in (OLDEST, NEWEST):
+            validators(version)["ClientRequest"][message["method"]].validate(message)
     assert {message["method"] for message in sent} >= {"thread/start", "thread/resume", "turn/start", "turn/steer"}

@@ -48,6 +48,17 @@ async def test_the_doctor_runs_nothing_of_the_folder_it_is_started_in(
     assert traps.sprung == []
 
 
+async def test_the_page_is_told_that_codex_runs_the_turns(tmp_path: Path) -> None:
+    for name, default in (("own", ""), ("named", "gpt-5.5")):
+        settings = Settings(model=Model(default=default, openai_runtime="codex_app_server"))
+        async with opened(tmp_path / name, settings) as house:
+            session = house.app.begin(SessionCreated(surface="dashboard", cwd=str(tmp_path))).session
+            status = await house.call("GET", "/api/status", scope="observe")
+            detail = await house.call("GET", f"/api/sessions/{session}", scope="observe")
+            assert status["model"] == f"codex:{default}".removesuffix(":")
+            assert detail["model"] == f"codex {default}".rstrip()
+
+
 async def test_a_command_is_judged_by_mode_and_reach(house: House) -> None:
     async def verdict(**body: str) -> str:
         answer = await house.call("POST", "/api/policy/check", body, scope="observe")

@@ -13,6 +13,7 @@ from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.settings.gateway import Telegram as TelegramSettings
+from hermes.settings.sections import Model as ModelSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
 from hermes.testing.telegram_server import TOKEN, TelegramServer
@@ -48,7 +49,9 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
         port=0,
         drain_timeout=5.0,
     )
-    return Settings(gateway=msgspec.structs.replace(gateway, **more))
+    model = more.pop("model", ModelSettings())
+    assert isinstance(model, ModelSettings)
+    return Settings(gateway=msgspec.structs.replace(gateway, **more), model=model)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Model as ModelSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served
 from hermes.testing.telegram_server import TelegramServer
@@ -29,6 +30,19 @@ async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) ->
             await telegram.sees("two")
         assert first != second
         assert [one["role"] for one in msgspec.json.decode(model.posts[1].body)["messages"]] == ["system", "user"]
+
+
+async def test_status_and_model_name_the_engine(tmp_path: Path) -> None:
+    codex = ModelSettings(openai_runtime="codex_app_server")
+    async with (
+        TelegramServer() as telegram,
+        ModelServer() as server,
+        opened(tmp_path, server, telegram, model=codex),
+    ):
+        telegram.say("/status")
+        await telegram.sees("Engine: codex")
+        telegram.say("/model")
+        await telegram.sees("codex with its own model answers.")
 
 
 async def test_stop_ends_a_turn_that_hangs(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -248,6 +249,22 @@ def test_there_are_terminals_here() -> None:
     before = _open_fds()
     assert PtyBridge.is_available()
     assert _open_fds() == before
+
+
+_WITHOUT = """
+import sys
+sys.modules["termios"] = None
+from hermes.pty import PtyBridge, PtyUnavailableError
+try:
+    PtyBridge.spawn(["true"])
+except PtyUnavailableError as error:
+    print(error.message, error.hint)
+"""
+
+
+def test_a_system_without_terminals_says_what_to_do_also_on_windows() -> None:
+    ran = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=True, timeout=30)
+    assert ran.stdout.startswith("This system has no pseudo-terminals. On Windows, run Hermes inside WSL.")
 
 
 def test_a_stream_that_flows_is_read_in_large_pieces() -> None:

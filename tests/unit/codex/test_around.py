@@ -7,7 +7,7 @@ import pytest
 from hermes.codex import litter
 from hermes.codex.binary import parse_version, version_warning
 from hermes.codex.continuity import as_items, handover, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.environment import child_environment, codex_home, named_variables, permission_profile
 from hermes.codex.failures import explain, is_signed_out
 from hermes.codex.items import Change, changes_in_words, shown_command
 from hermes.core.history import Beginning
@@ -27,9 +27,9 @@ def test_versions(text: str, version: tuple[int, ...]) -> None:
     assert parse_version(text) == version
 
 
-def test_only_our_version_is_not_warned_about() -> None:
-    assert version_warning((0, 166, 9)) == ""
-    assert "older" in version_warning((0, 165, 0))
+def test_versions_that_are_not_tested_are_warned_about() -> None:
+    assert [version_warning(version) for version in ((0, 130, 0), (0, 150, 1), (0, 166, 9))] == ["", "", ""]
+    assert "older" in version_warning((0, 129, 0))
     assert "newer" in version_warning((1, 0, 0))
     assert "does not say" in version_warning(())
 
@@ -40,16 +40,26 @@ def test_only_our_version_is_not_warned_about() -> None:
         ("unexpected status 401 Unauthorized: Missing bearer", {"httpConnectionFailed": {"httpStatusCode": 401}}),
         ("x", "unauthorized"),
         ("Your refresh token was revoked. Please log in again.", "other"),
+        ("token refresh failed", None),
+        ("Failed to refresh token: 400 Bad Request", None),
+        ("error: invalid_grant", None),
+        ("OAuth: token_refresh error", "other"),
+        ("You are not signed in.", None),
+        ("The access token has expired", None),
+        ("Please re-authenticate", None),
     ],
 )
 def test_a_lost_sign_in_says_codex_login(message: str, info: object) -> None:
     assert is_signed_out(message, info)
-    assert "`codex login`" in explain(message, info)
+    said = explain(message, info)
+    assert "`codex login`" in said
+    assert "/codex-runtime off" in said
 
 
 def test_other_failures_keep_their_words() -> None:
     assert explain("Missing environment variable: `X`.", "other") == (
         "Codex could not finish: Missing environment variable: `X`."
+        " Without codex: /codex-runtime off, or `hermes codex off`."
     )
     assert not is_signed_out("exceeded retry limit, last status: 429", {"x": {"httpStatusCode": 429}})
 
@@ -172,7 +182,25 @@ def test_a_patch_in_words() -> None:
     ]
     assert changes_in_words(changes[:2], "/w") == "1 add, 1 update: a.py, b.py"
     assert changes_in_words(changes, "/w") == "1 add, 2 update: a.py, b.py, /x/c.py -> d.py"
+    many = [Change(f"/w/{name}.py", "update") for name in "abcdef"]
+    assert changes_in_words(many, "/w") == "6 update: a.py, b.py, c.py, +3 more"
+    assert changes_in_words(many[:3], "/w") == "3 update: a.py, b.py, c.py"
     assert changes_in_words([]) == "no changes"
+
+
+@pytest.mark.parametrize(
+    ("mode", "profile"),
+    [
+        ("", ""),
+        ("auto", ":workspace"),
+        ("approval-required", ":read-only"),
+        ("unrestricted", ":danger-full-access"),
+        ("YOLO", ":danger-full-access"),
+        ("unrestrictd", ":read-only"),
+    ],
+)
+def test_the_permission_profile_follows_the_security_mode(mode: str, profile: str) -> None:
+    assert permission_profile({"HERMES_TERMINAL_SECURITY_MODE": mode}) == profile
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import hypothesis
 import msgspec
-from hypothesis import given
+import pytest
 from hypothesis import strategies as st
 
-from hermes.codex.projector import Projector
+from hermes.codex.projector import Meter, Projector, Words
 from hermes.codex.wire import Notice
 from hermes.core.history import History
 from hermes.schema.event import Event
@@ -87,6 +88,31 @@ def test_a_call_that_said_nothing_is_paid_for_apart() -> None:
     assert events[-1].task == "codex"
 
 
+def test_what_words_took_belongs_to_them_also_when_a_command_ends_late() -> None:
+    projector, events = project(run("c1"), used(5), words("Done."), used(9))
+    assert [event.usage.input_tokens for event in events if isinstance(event, AuxiliaryCalled) and event.usage] == [5]
+    late = [*projector.finish("c1", "c1", 0), *projector.close()]
+    (result, message) = late
+    assert isinstance(result, ToolFinished)
+    assert isinstance(message, AssistantMessage)
+    assert message.usage is not None
+    assert (result.text, message.text, message.usage.input_tokens) == ("c1", "Done.", 9)
+
+
+def test_a_call_that_is_reported_again_is_counted_once_also_in_the_next_turn() -> None:
+    def total(number: int, turn: str) -> Notice:
+        usage = {"last": {"inputTokens": 7, "outputTokens": 1}, "total": {"inputTokens": number, "outputTokens": 1}}
+        return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage=usage)
+
+    meter = Meter()
+    first, second = Projector("t", meter=meter), Projector("u", meter=meter)
+    for number in (7, 7, 14, 14):
+        first.feed(total(number, "t"))
+    for number in (14, 21):
+        second.feed(total(number, "u"))
+    assert (len(first.usages), len(second.usages)) == (2, 1)
+
+
 def test_calls_side_by_side_are_told_one_after_the_other() -> None:
     projector, events = project(run("a"), run("b"), run("b", done=True), run("a", done=True))
     kinds = [(type(event).__name__, getattr(event, "call_id", "")) for event in events]
@@ -152,13 +178,23 @@ def test_a_stream_that_is_tried_again_is_void() -> None:
     assert message.text == "kept"
 
 
-def test_a_steer_enters_where_the_model_took_it_in_and_the_first_words_do_not() -> None:
+def given(name: str, seq: int | None = None) -> Words:
+    return Words(({"type": "text", "text": name},), name, seq)
+
+
+@pytest.mark.parametrize("has_names", [True, False], ids=["by name", "by text"])
+def test_a_steer_enters_where_the_model_took_it_in_and_the_first_words_do_not(has_names: bool) -> None:
+    delivered = {"first": given("first"), "later": given("later", 9), "last": given("last", 10)}
     projector = Projector("t")
-    projector.delivered |= {"first": None, "later": 9}
+    projector.delivered |= delivered
     names = list(projector.delivered)
-    said = [completed(type="userMessage", id=name, clientId=name, content=[{"text": name}]) for name in names]
+    said = [
+        completed(type="userMessage", id=name, content=[{"text": name}], **({"clientId": name} if has_names else {}))
+        for name in names
+    ]
     events = [event for one in said for event in projector.feed(one)]
-    assert events == [Steered(inputs=(9,))]
+    assert events == [Steered(inputs=(9,)), Steered(inputs=(10,))]
+    assert projector.delivered == {}
 
 
 def test_words_of_somebody_else_are_kept_but_not_answered_again() -> None:
@@ -166,13 +202,52 @@ def test_words_of_somebody_else_are_kept_but_not_answered_again() -> None:
     assert events == [UserMessage(text="from elsewhere", origin="hermes")]
 
 
-def test_turn_aborted_is_an_end() -> None:
-    text = "<turn_aborted>\nThe user interrupted."
-    for item in ({"type": "agentMessage", "text": text}, {"type": "userMessage", "content": [{"text": text}]}):
+@pytest.mark.parametrize("mark", ["<turn_aborted>", "<turn_aborted/>", "<turn_aborted />"])
+@pytest.mark.parametrize("before", ["", "I had begun. "])
+def test_turn_aborted_is_an_end_wherever_it_is_said(before: str, mark: str) -> None:
+    text = f"{before}{mark}\nThe user interrupted."
+    items: list[dict[str, Any]] = [
+        {"type": "agentMessage", "text": text},
+        {"type": "userMessage", "content": [{"text": text}]},
+        {"type": "somethingNew", "text": text},
+    ]
+    for item in items:
         projector, events = project(completed(id="x", **item))
         assert projector.ending is not None
-        assert projector.ending.status == "interrupted"
+        assert (projector.ending.status, projector.ending.is_marker) == ("interrupted", True)
         assert events == []
+    projector, _ = project(completed(id="x", **items[0]))
+    kept = projector.close(finish="interrupted")
+    assert [event.text for event in kept if isinstance(event, AssistantMessage)] == ([before.strip()] if before else [])
+
+
+def test_a_user_who_writes_of_turn_aborted_does_not_end_the_turn() -> None:
+    projector = Projector("t")
+    projector.delivered["q"] = Words(({"type": "text", "text": "what is <turn_aborted/>?"},), "q")
+    projector.feed(completed(type="userMessage", id="u", content=[{"text": "what is <turn_aborted/>?"}]))
+    projector.feed(completed(type="commandExecution", id="c", command="cat x", aggregatedOutput="<turn_aborted/>"))
+    assert projector.ending is None
+
+
+def test_a_command_whose_output_an_older_codex_leaves_out_waits_for_it() -> None:
+    projector = Projector("t", cwd="/w", whole_output=False)
+    silent = run("c1", done=True, aggregatedOutput=None)
+    (message, started) = [event for one in (run("c1"), silent) for event in projector.feed(one)]
+    assert isinstance(message, AssistantMessage)
+    assert isinstance(started, ToolStarted)
+    assert [command.id for command in projector.unheard] == ["c1"]
+    (result,) = projector.finish("c1", "one\n", 0)
+    assert isinstance(result, ToolFinished)
+    assert (result.text, result.ok) == ("one\n", True)
+    assert projector.finish("c1", "again", 0) == []
+
+
+def test_an_output_that_is_never_found_is_not_passed_off_as_none() -> None:
+    projector = Projector("t", cwd="/w", whole_output=False)
+    projector.feed(run("c1", done=True, aggregatedOutput=None, exitCode=3))
+    (result,) = projector.close()
+    assert isinstance(result, ToolFinished)
+    assert (result.text, result.ok) == ("(codex did not report its output)\n[exit code 3]", False)
 
 
 def test_other_items_are_a_note_and_never_a_call() -> None:
@@ -237,7 +312,7 @@ steps = st.lists(
 )
 
 
-@given(steps, st.sampled_from(["completed", "interrupted", "failed"]))
+@hypothesis.given(steps, st.sampled_from(["completed", "interrupted", "failed"]))
 def test_whatever_happens_roles_alternate_and_every_call_has_one_result(notices: list[Notice], status: str) -> None:
     projector, events = project(*notices, ended(status))
     events += projector.close(finish="interrupted")

@@ -432,6 +432,26 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
     assert "has changed since it was approved" in bench.journal.of(ToolFinished)[0].text
 
 
+@pytest.mark.parametrize("good", [0, 1], ids=["before it is asked", "after it was approved"])
+async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> None:
+    class Failing:
+        verdicts: ClassVar[list[Decision]] = [Decision("ask", "say something")] * good
+
+        def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+            return self.verdicts.pop()
+
+        def remember(self, request: ApprovalRequested) -> None:
+            raise AssertionError(request)
+
+    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
+    bench.runtime = NativeRuntime(
+        bench.runtime._model, CallRunner({"say": bench.tool}, Failing(), bench.approvals), max_steps=9
+    )
+    assert (await bench.run()).reason == "done"
+    assert bench.tool.ran == []
+    assert bench.journal.of(ToolFinished)[0].text.startswith("Not run: ")
+
+
 async def test_an_answer_that_cannot_be_remembered_is_for_once() -> None:
     policy = FixedPolicy("ask")
     policy._decision = msgspec.structs.replace(policy._decision, memorable=False)

@@ -148,10 +148,34 @@ def test_an_html_page_is_named_by_its_title() -> None:
         ('{"error":{"code":"rate_limit_exceeded","message":"slow down"}}', "rate_limited"),
         ('{"type":"error","code":"context_length_exceeded","message":"too long"}', "too_long"),
         ('{"error":{"message":"something"}}', "server"),
+        ('{"error":{"code":"PERMISSION_DENIED","message":"no"}}', "forbidden"),
+        ('{"error":{"message":"Your account is not entitled to this model."}}', "forbidden"),
+        ('{"type":"error","message":"You do not have access to grok-9."}', "forbidden"),
+        ('{"error":{"code":"usage_not_included","message":"Not included in your plan."}}', "forbidden"),
     ],
 )
 def test_an_error_inside_a_stream_means_what_it_says(body: str, reason: str) -> None:
     assert failures.from_frame(CALLER, body.encode()).reason == reason
+
+
+def test_what_the_account_may_not_use_is_not_asked_for_again() -> None:
+    inside = failures.from_frame(CALLER, b'{"error":{"message":"an active subscription is needed"}}')
+    for error in (inside, answer(401, '{"error":{"message":"You do not have access to this model."}}')):
+        assert (error.reason, error.retryable, error.rotate_key, error.fall_back) == ("forbidden", False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "once"),
+    [
+        ("", True),
+        ("Unauthorized", True),
+        ('{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}', False),
+        ('{"error":{"message":"Invalid token"}}', False),
+    ],
+)
+def test_a_refusal_that_does_not_name_the_key_is_tried_with_one_other_at_most(body: str, once: bool) -> None:
+    error = answer(401, body)
+    assert (error.reason, error.rotate_key, error.rotate_once) == ("auth", True, once)
 
 
 @pytest.mark.parametrize(

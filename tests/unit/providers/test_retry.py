@@ -36,6 +36,7 @@ def failure(reason: str = "server", **flags: object) -> ModelError:
         reason=reason,
         retryable=bool(known["retryable"]),
         rotate_key=bool(known.get("rotate_key")),
+        rotate_once=bool(known.get("rotate_once")),
         fall_back=bool(known["fall_back"]),
         retry_after=float(str(known["retry_after"])) if "retry_after" in known else None,
     )
@@ -128,6 +129,14 @@ async def test_each_key_is_tried_once_when_all_are_wrong() -> None:
     model = ScriptedModel(*(Reply(error=wrong) for _ in range(3)))
     with pytest.raises(ModelError, match="after 3 attempts"):
         await collect(resilient(time, model, keys=3))
+
+
+async def test_a_plain_refusal_does_not_use_up_all_keys() -> None:
+    time = Time()
+    plain = failure("auth", retryable=False, rotate_key=True, rotate_once=True, fall_back=False)
+    model = ScriptedModel(*(Reply(error=plain) for _ in range(5)))
+    with pytest.raises(ModelError, match="after 2 attempts"):
+        await collect(resilient(time, model, keys=5))
 
 
 async def test_the_next_candidate_answers_when_the_first_can_not() -> None:

@@ -73,6 +73,8 @@ class AskScreen:
         columns = terminal_width(sys.stderr)
         match event["type"]:
             case "agent.turn.started":
+                if event.get("runtime") == "codex":
+                    self._line(self._style.dim("Codex answers."))
                 self._set_status(f"{self._marks.runs} thinking")
             case "agent.tool.started":
                 self.finish()

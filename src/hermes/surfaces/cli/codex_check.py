@@ -2,9 +2,10 @@
 
 import asyncio
 
-from hermes.codex.binary import find_codex, run_once
+from hermes.codex.binary import find_codex, try_sandbox
+from hermes.codex.choice import is_on
 from hermes.codex.failures import INSTALL, CodexFailed
-from hermes.codex.switch import ON, Place, Standing, status
+from hermes.codex.switch import Place, Standing, status
 from hermes.errors import HermesError
 from hermes.settings.load import load
 from hermes.surfaces.cli.checks import Finding, Site
@@ -17,7 +18,7 @@ def findings(site: Site) -> list[Finding]:
         settings = load(site.environ, home=site.home)
     except HermesError:
         return []
-    if settings.model.openai_runtime != ON:
+    if not is_on(settings.model):
         return []
     place = Place(home=site.home, settings=settings, environ=site.environ)
     return asyncio.run(_look(place))
@@ -60,7 +61,7 @@ def _settings(standing: Standing) -> Finding:
 async def _sandbox(place: Place) -> Finding:
     program = find_codex(place.environ, place.settings.codex.binary)
     try:
-        ran = await run_once(program, ("sandbox", "--", "true"), place.environment()) if program else None
+        ran = await try_sandbox(program, place.environment()) if program else None
     except CodexFailed as error:
         return Finding("codex", WARN, f"its sandbox can't be tried: {error.message}")
     if ran is None or ran.code:

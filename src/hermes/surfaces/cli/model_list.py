@@ -4,6 +4,7 @@ import sys
 
 import msgspec
 
+from hermes.codex.choice import codex_model, is_on
 from hermes.errors import UsageError
 from hermes.providers import quirks
 from hermes.providers.catalogue import ModelFacts, all_models
@@ -51,6 +52,8 @@ def print_list(provider: str, *, as_json: bool) -> int:
         print(line)
     if not provider:
         print(screen.style.dim("\n* answers now.\nMore of one: hermes model list PROVIDER"))
+        if engine := _codex(settings):
+            print(f"Engine: {engine}")
     return 0
 
 
@@ -102,6 +105,7 @@ def print_current(*, as_json: bool) -> int:
         print(msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(line) | address), indent=2).decode())
         return 0
     rows = [
+        ("engine", _codex(settings)),
         ("provider", route.provider),
         ("model", line.model),
         ("address", route.base_url),
@@ -114,6 +118,14 @@ def print_current(*, as_json: bool) -> int:
         if value:
             print(f"{name:<{width}}{value}")
     return 0
+
+
+def _codex(settings: Settings) -> str:
+    """Says that codex runs the turns; empty when Hermes does."""
+    if not is_on(settings.model):
+        return ""
+    name = codex_model(settings.model) or "its own model"
+    return f"codex runs your turns, with {name}; the model marked here does the rest"
 
 
 def lines_of(listed: list[Listed], screen: Screen) -> list[str]:

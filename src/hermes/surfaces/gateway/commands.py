@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hermes.app import App
-from hermes.app.agent import ApprovalMode
+from hermes.app.agent import ApprovalMode, ModelInfo
 from hermes.app.service import SessionService
 from hermes.app.staff import Staff
 from hermes.app.undo import Rewind, UndoReport, shadows_of
@@ -95,11 +95,12 @@ class Commands:
         session = asking.binding.session
         info = self._app.store.sessions.find(session)
         running = self._app.store.leases.holder(session) is not None
-        model = self._staff.agent(session).describe()
+        model = self._staff.agent(session).describe(session)
         return "\n".join(
             [
                 f"Session: `{session}`" + (f" — {info.title}" if info.title else ""),
-                f"Model: {model.provider}:{model.name}",
+                f"Engine: {'codex' if model.engine == 'codex' else 'Hermes'}",
+                f"Model: {_model(model)}",
                 f"Folder: `{info.cwd}`",
                 f"{info.messages} messages, {info.turns} turns; {'working now' if running else 'idle'}",
                 f"You are: {asking.role}",
@@ -124,9 +125,10 @@ class Commands:
     async def model(self, asking: Asking, words: str) -> str:
         if not words:
             names = [choice.name for choice in await asyncio.to_thread(self._staff.choices)]
-            now = self._staff.agent(asking.binding.session).describe()
+            session = asking.binding.session
+            now = self._staff.agent(session).describe(session)
             others = "\n".join(f"- `{name}`" for name in names[:20])
-            return f"{now.provider}:{now.name} answers." + (f" Others:\n{others}" if others else "")
+            return f"{_model(now)} answers." + (f" Others:\n{others}" if others else "")
         name = "" if words in {"default", "off"} else words
         from hermes.providers.build import build_model
         from hermes.settings.load import load_secrets
@@ -269,3 +271,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("restart", "", "read the settings anew and connect again", Commands.restart, "owner"),
 )
 _RESERVED = frozenset((*(command.name for command in COMMANDS), *_ALIASES))
+
+
+def _model(info: ModelInfo) -> str:
+    return f"{info.provider}:{info.name}" if info.name else f"{info.provider} with its own model"

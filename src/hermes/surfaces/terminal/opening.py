@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from hermes.app import App, build
+from hermes.codex.choice import is_on
 from hermes.errors import HermesError, UsageError
 from hermes.providers.routes import Route, first_route, route_for
 from hermes.schema.events import SessionCreated
@@ -39,7 +40,7 @@ def choose_model(app: App, question: Question, *, may_ask: bool = True) -> Route
     route = first_route(app.settings, secrets)
     if question.model:
         route = route_for(app.settings, secrets, question.model, route)
-    if route.embedded and app.settings.model.openai_runtime == "auto":
+    if route.embedded and not is_on(app.settings.model):
         have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
     return route
 

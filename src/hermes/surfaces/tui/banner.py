@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hermes import __version__
+from hermes.codex.choice import CODEX
 from hermes.providers.routes import Route
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
@@ -12,12 +13,18 @@ HONEST = (
     " do. Nothing leaves this machine."
 )
 LARGER = "Connect a larger model: hermes setup"
+RUN_BY_CODEX = (
+    "Codex runs your turns: what you write, and what it reads for you, goes to the model that codex is set up with."
+    " Hermes' own loop: /codex-runtime off"
+)
 
 
 def banner(model: Route, session: str, style: Style, columns: int, *, resumed: bool, facts: str = "") -> Iterator[str]:
     """The lines, each at most `columns` wide."""
     yield from wrap(f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(), columns)
-    if model.embedded:
+    if model.provider == CODEX:
+        yield from wrap(RUN_BY_CODEX, columns)
+    elif model.embedded:
         yield from (style.yellow(line) for line in wrap(HONEST, columns))
         yield LARGER
     if facts:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from hermes.codex.choice import CODEX, codex_model, is_on
+from hermes.providers.routes import Route
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.opening import begin, choose_model, find_place, open_app
 from hermes.surfaces.terminal.question import Question
@@ -23,6 +25,8 @@ def chat(question: Question) -> int:
         session = begin(app, place, "cli")
         style, columns = stdout_style(), max(20, terminal_width())
         facts = f"{tilde(place.cwd)} · approvals: {question.approvals}"
+        if is_on(app.settings.model):
+            model = Route(provider=CODEX, model=codex_model(app.settings.model, question.model))
         for line in banner(model, session, style, columns, resumed=place.before is not None, facts=facts):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"

@@ -29,7 +29,9 @@ class Foot(msgspec.Struct):
             usage = event.get("usage") or {}
             self.context = usage.get("input_tokens", 0) + usage.get("output_tokens", 0) or self.context
             self.cost += usage.get("cost_usd") or 0.0
-            self.model = event.get("model") or self.model  # a service may choose, or another may stand in
+            name = event.get("model")
+            if name:  # a service may choose, or another may stand in
+                self.model = f"codex {name}" if event.get("provider") == "codex" else name
         elif event["type"] == "agent.auxiliary.called":
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 
@@ -67,12 +69,12 @@ def foot_of(chat: "Chat", before: Foot) -> Foot:
     from hermes.providers.catalogue import UNKNOWN, facts_of
 
     settings = chat.app.settings
-    model = chat.agent.describe()
+    model = chat.agent.describe(chat.session)
     custom = settings.custom_providers.get(model.provider)
     facts = facts_of(model.name, custom.models if custom else None)
     rows = chat.app.store.sessions.usage(session=chat.session)
     return Foot(
-        model=model.name or model.provider,
+        model=model.label,
         window=0 if facts is UNKNOWN else facts.window,
         context=before.context,
         cost=sum(row.cost_usd for row in rows),

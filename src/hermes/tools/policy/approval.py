@@ -98,9 +98,39 @@ class ApprovalPolicy:
             return self._command(tool.spec.name, arguments, (cwd, owner.folder(cwd)), book)
         return self._remembered(self._other(tool, arguments, cwd, book), book)
 
-    def check(self, command: str, folder: Path, reach: Reach = "workspace") -> Decision:
-        """What would be said of a command, for whoever wants to know."""
-        return self._command("terminal", {"command": command, "reach": reach}, (folder, folder), self._rules.current())
+    def check(
+        self, command: str, folder: Path, reach: Reach = "workspace", *, workspace: Path | None = None
+    ) -> Decision:
+        """What is said of a command, without a tool: for whoever wants to know, and for codex's commands."""
+        places = (workspace or folder, folder)
+        return self._command("terminal", {"command": command, "reach": reach}, places, self._rules.current())
+
+    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+        """What is said of changing these files, and anything in the folders `below`. It is never allowed unasked."""
+        book, home = self._rules.current(), self._about.user_home
+        places = tuple(path.resolve() for path in (*paths, *below))
+        rule = book.for_paths(places, home)
+        inside = any(is_within(place, one) for one in below for place in book.forbidden_places(home))
+        if inside or (rule is not None and rule[0] == "forbid"):
+            return Decision("forbid", reason=_BY_USER)
+        reason = self._guard.carrying(places, workspace)
+        memorable = bool(places) and not self._guard.delicate(places, workspace)
+        return Decision("ask", reason=shown(reason), memorable=memorable and not self._about.guest)
+
+    def check_host(self, host: str) -> Decision:
+        """What is said of reaching a host."""
+        rule = self._rules.current().for_host(host)
+        if rule is not None and rule[0] == "forbid":
+            return Decision("forbid", reason="your rules forbid this host", reach="network")
+        free = rule is not None and rule[0] == "network" and not self._is_careful
+        return Decision("allow" if free else "ask", reach="network", memorable=not self._about.guest)
+
+    def check_tool(self, name: str) -> Decision:
+        """What is said of a tool that Hermes does not have itself. It is never allowed unasked."""
+        rule = self._rules.current().for_tool(name)
+        if rule is not None and rule[0] == "forbid":
+            return Decision("forbid", reason=_BY_USER)
+        return Decision("ask", memorable=not self._about.guest)
 
     def remember(self, request: ApprovalRequested) -> None:
         """Allows calls of exactly this shape from now on. What can't be written is said in the log."""

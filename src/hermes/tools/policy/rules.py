@@ -95,6 +95,10 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return title, rule
         return None
 
+    def forbidden_places(self, home: Path) -> tuple[Path, ...]:
+        """The places that no change may touch."""
+        return tuple(place for rule in self.forbid if (place := place_of(rule, home)) is not None)
+
     def _strictest(self) -> list[tuple[List, Rule]]:
         lists: tuple[tuple[List, tuple[Rule, ...]], ...] = (
             ("forbid", self.forbid),

@@ -16,6 +16,14 @@ def test_the_last_parts_go_first() -> None:
     assert FULL.text(3, "·") == "gp…"
 
 
+def test_a_reply_of_codex_names_the_engine() -> None:
+    foot = Foot(model="codex")
+    foot.see({"type": "agent.message.assistant", "provider": "codex", "model": "gpt-5.5"})
+    assert foot.text(80, "-") == "codex gpt-5.5"
+    foot.see({"type": "agent.message.assistant", "provider": "openai", "model": "gpt-5"})
+    assert foot.text(80, "-") == "gpt-5"
+
+
 def test_an_unknown_window_tells_the_tokens() -> None:
     assert Foot(model="m", context=1234).text(80, "-") == "m - 1k tokens"
 

@@ -165,12 +165,12 @@ class SessionRoutes:
     def _model(self, session: str) -> tuple[str, int]:
         """The model of a session and its window."""
         try:
-            model = self._board.staff.agent(session).describe()
+            model = self._board.staff.agent(session).describe(session)
         except HermesError:  # the status says what is missing
             return "", 0
         custom = self._app.settings.custom_providers.get(model.provider)
         facts = facts_of(model.name, custom.models if custom else None)
-        return model.name, 0 if facts is UNKNOWN else facts.window
+        return model.label, 0 if facts is UNKNOWN else facts.window
 
     def rename(self, call: Call) -> SessionInfo:
         """Gives it a title; an empty one removes it."""

@@ -242,7 +242,7 @@ class StateRoutes:
                 require_weights(found.name)
         except HermesError as error:
             return "", f"{error.message.removesuffix('.')}. {error.hint}".strip()
-        return f"{found.provider}:{found.name}", ""
+        return f"{found.provider}:{found.name}".removesuffix(":"), ""
 
 
 def _choices(annotation: object) -> list[str]:

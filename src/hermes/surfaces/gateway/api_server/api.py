@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -25,6 +25,7 @@ from hermes.surfaces.web.request_json import Unreadable, read_json
 log = logging.getLogger("hermes.api")
 
 SESSION = "x-hermes-session"
+ENGINE = "x-hermes-engine"
 """The header that names a session, in requests and in answers."""
 
 _MOST = 40_000_000  # bytes of a request
@@ -32,6 +33,7 @@ _REMEMBERED = 10_000  # sessions whose model is remembered
 _T = TypeVar("_T", ChatBody, ResponseBody)
 Answer: TypeAlias = ChatAnswer | ResponseAnswer
 Pieces: TypeAlias = AsyncGenerator[Piece | End]
+Marks: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class Api:
@@ -140,11 +142,11 @@ class Api:
         text, end = await asyncio.to_thread(turn_of, self._app, session, seq)
         answer = ResponseAnswer(Asked(model=self._models.get(session) or DEFAULT_MODEL, messages=()), name, 0)
         if end is None:
-            await _reply(send, answer.unfinished(), session)
+            await _reply(send, answer.unfinished(), _marks(session))
         elif (error := failure(end)) is not None:
-            await _reply(send, answer.broken(error), session)
+            await _reply(send, answer.broken(error), _marks(session))
         else:
-            await _reply(send, answer.whole(text, end), session)
+            await _reply(send, answer.whole(text, end), _marks(session))
 
     async def _answer(self, key: Key, asked: Asked, kind: type[Answer], receive: Any, send: Send) -> None:
         if asked.model != DEFAULT_MODEL and asked.model not in await asyncio.to_thread(self._names):
@@ -154,7 +156,7 @@ class Api:
         place = await self._conversations.find(key, asked)
         self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
         service = self.staff.service(place.session)
-        self.staff.agent(place.session).describe()  # what is wrong with the settings is said now
+        engine = self.staff.agent(place.session).describe(place.session).engine  # says what is wrong with the settings
         listening = Listening(self._app, service, place.session, show_tools=self._app.settings.api.show_tools)
         gone = asyncio.ensure_future(_gone(receive))
         lock = self._locks.setdefault(place.session, asyncio.Lock())
@@ -162,7 +164,8 @@ class Api:
             async with lock, aclosing(_until(gone, listening.submit(_words(asked, place), images))) as pieces:
                 await anext(pieces)
                 made = kind(asked, response_id(place.session, listening.seq), self._app.clock.now())
-                text = await (_stream if asked.stream else _whole)(made, pieces, place, send)
+                marks = _marks(place.session, engine)
+                text = await (_stream if asked.stream else _whole)(made, pieces, marks, send)
             self._conversations.remember(key, asked, text, place.session)
         except _Left:
             log.info("the client of session %s went away", place.session)
@@ -182,21 +185,20 @@ class _Left(Exception):
     """The client went away."""
 
 
-async def _whole(made: Answer, pieces: Pieces, place: Conversation, send: Send) -> str:
+async def _whole(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
     text = ""
     async for piece in pieces:
         if isinstance(piece, End):
             if (error := failure(piece)) is not None:
                 raise error
-            await _reply(send, made.whole(text, piece), place.session)
+            await _reply(send, made.whole(text, piece), marks)
         else:
             text += piece.text
     return text
 
 
-async def _stream(made: Answer, pieces: Pieces, place: Conversation, send: Send) -> str:
-    headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
-    headers.append((SESSION.encode(), place.session.encode()))
+async def _stream(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
+    headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store"), *marks]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def put(*chunks: bytes) -> None:
@@ -261,10 +263,13 @@ async def _read(receive: Any, kind: type[_T]) -> _T:
         raise ApiError(400, f"{what}: {error}.", code=code) from error
 
 
-async def _reply(send: Send, data: Any, session: str = "") -> None:
-    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-    if session:
-        headers.append((SESSION.encode(), session.encode()))
+def _marks(session: str, engine: str = "") -> Marks:
+    """Headers that say which session answers, and which engine runs it."""
+    return [(name.encode(), value.encode()) for name, value in ((SESSION, session), (ENGINE, engine)) if value]
+
+
+async def _reply(send: Send, data: Any, marks: Marks = ()) -> None:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store"), *marks]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": msgspec.json.encode(data)})
 

@@ -29,9 +29,9 @@ async def model(chat: "Chat", name: str) -> None:
             secrets = load_secrets(home=chat.app.home)
             found = await checked_name(route, chat.app.settings, secrets, force=f"/model {name} force")
         await chat.reconfigure(model=name)
-    now = chat.agent.describe()
-    shown = now.name or found or "(the first model that it lists)"
-    chat.view.say(f"{now.provider} {shown} answers. Another: /model NAME, or /model PROVIDER:NAME")
+    now = chat.agent.describe(chat.session)
+    usual = "with its own model" if now.engine == "codex" else "(the first model that it lists)"
+    chat.view.say(f"{now.provider} {now.name or found or usual} answers. Another: /model NAME, or /model PROVIDER:NAME")
 
 
 async def cost(chat: "Chat", _: str) -> None:
@@ -48,13 +48,13 @@ async def cost(chat: "Chat", _: str) -> None:
 async def status(chat: "Chat", _: str) -> None:
     """Tells how things are."""
     info = chat.app.store.sessions.find(chat.session)
-    now = chat.agent.describe()
+    now = chat.agent.describe(chat.session)
     foot = chat.view.foot
     rows = [
         ("session", info.id),
         ("title", one_line(info.title)),
-        ("model", f"{now.provider} {now.name or foot.model.removeprefix(now.provider)}".rstrip()),
-        ("engine", "codex" if chat.agent.engine == "codex" else ""),
+        ("model", f"{now.provider} {now.name or foot.model.removeprefix(now.provider).strip()}".rstrip()),
+        ("engine", "codex" if now.engine == "codex" else "Hermes"),
         ("context", foot.filled()),
         ("cost", money(foot.cost)),
         ("folder", info.cwd),

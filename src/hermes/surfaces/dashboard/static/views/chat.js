@@ -76,7 +76,7 @@ function Begin({ search, onDrawer }) {
   return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
     onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
       <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
-        ${model || status?.model.replace(/^[^:]*:/, "") || "Choose a model"}</span></button>
+        ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || "Choose a model"}</span></button>
       ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>
     <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${(text) => setFilled({ text })}
       folder=${folder} setFolder=${setFolder} /></div>

@@ -144,11 +144,12 @@ const HANDLERS = {
     const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
       turn_id: turn = "" } = event;
     state.live = null;
-    state.model = model || state.model;
+    const answers = provider === "codex" ? `codex ${model}`.trim() : model; // an engine that is not ours is named
+    state.model = answers || state.model;
     spend(state, usage);
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
     if (text || reasoning || !event.tool_calls?.length) push(state,
-      { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model, provider, usage, turn });
+      { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model: answers, provider, usage, turn });
     for (const call of event.tool_calls ?? []) push(state, toolItem(event, call.id, call.name, call.arguments));
   },
   "agent.tool.started": (state, event) => {

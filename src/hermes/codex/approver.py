@@ -1,0 +1,132 @@
+"""Whether codex may do what it asks for: Hermes' policy decides first, then the person, through the same port as
+Hermes' own tools. Whatever is not a clear yes is a no, and each no is in the log with its reason.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from hermes.core.calls import refusal_of
+from hermes.core.ports import Approvals, Decision
+from hermes.schema.event import Event
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAsked, Reach
+
+log = logging.getLogger("hermes.codex")
+
+Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
+Record: TypeAlias = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+class Judge(Protocol):
+    """The policy. It needs none of the session's tools: codex has its own."""
+
+    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
+        """What it says of a command."""
+        ...
+
+    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+        """What it says of changing these files, and anything in the folders `below`."""
+        ...
+
+    def check_host(self, host: str) -> Decision:
+        """What it says of reaching a host."""
+        ...
+
+    def check_tool(self, name: str) -> Decision:
+        """What it says of a tool of an MCP server."""
+        ...
+
+
+class Approver:
+    """Decides about the requests of one turn."""
+
+    def __init__(self, approvals: Approvals, record: Record, refusals: MutableMapping[str, str]) -> None:
+        self._approvals = approvals
+        self._record = record
+        self._refusals = refusals
+        self.waiting = 0
+        """How many questions a person is being asked now."""
+
+    async def decide(
+        self,
+        request: ApprovalRequested,
+        judge: Callable[[], Decision],
+        *,
+        is_free: Callable[[Decision], bool] = lambda _: False,
+    ) -> Verdict:
+        """What becomes of a request. `is_free` tells which decisions of the policy need no question."""
+        decision = _judged(judge)
+        if decision.verdict == "forbid":
+            return await self._forbid(request, decision)
+        if decision.verdict == "allow" and is_free(decision):
+            return "once"
+        reason = _both(request.reason, decision.reason)
+        memorable = request.memorable and decision.memorable
+        answer = await self._ask(msgspec.structs.replace(request, reason=reason, memorable=memorable))
+        again = _judged(judge) if answer != "deny" else decision  # the rules may have changed while it was asked
+        return await self._forbid(request, again) if again.verdict == "forbid" else answer
+
+    async def question(self, number: str, text: str, options: tuple[str, ...]) -> str | None:
+        """The person's answer in words; None when there is none."""
+        self.waiting += 1
+        try:
+            return (await self._approvals.question(QuestionAsked(call_id=number, text=text, options=options))).text
+        except Exception:
+            log.exception("nobody could be asked a question of codex")
+            return None
+        finally:
+            self.waiting -= 1
+
+    async def _forbid(self, request: ApprovalRequested, decision: Decision) -> Verdict:
+        self._refusals[request.call_id] = f"forbidden by policy: {decision.reason}"
+        refused = ApprovalAnswered(call_id=request.call_id, answer="deny", by="policy")
+        await self._record((msgspec.structs.replace(request, reason=decision.reason), refused))
+        return "deny"
+
+    async def _ask(self, request: ApprovalRequested) -> Verdict:
+        """The person's answer. What has to be asked each time is allowed for once only."""
+        self.waiting += 1
+        try:
+            answered = await self._approvals.ask(request)
+        except Exception:
+            log.exception("nobody could be asked about %s", request.name)
+            answered = ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+        finally:
+            self.waiting -= 1
+        if answered.answer == "deny":
+            self._refusals[request.call_id] = refusal_of(answered)
+            return "deny"
+        return answered.answer if request.memorable else "once"
+
+
+def request_for(
+    number: str, name: str, arguments: Mapping[str, Any], summary: str, *, reason: str, reach: Reach = "machine"
+) -> ApprovalRequested:
+    """A request as every surface shows it. The same arguments always give the same shape."""
+    text = msgspec.json.encode(arguments, order="sorted").decode()
+    return ApprovalRequested(
+        call_id=number,
+        name=name,
+        arguments=text,
+        summary=summary,
+        reason=reason,
+        reach=reach,
+        shape=f"codex {name} {text}",
+    )
+
+
+def _judged(judge: Callable[[], Decision]) -> Decision:
+    """The boundary of the policy: one that fails means no."""
+    try:
+        return judge()
+    except Exception:
+        log.exception("the policy could not judge a request of codex")
+        return Decision("forbid", reason="the policy failed while judging it")
+
+
+def _both(wish: str, concern: str) -> str:
+    """Codex's reason, and the policy's."""
+    return f"{wish} ({concern})" if wish and concern else wish or concern

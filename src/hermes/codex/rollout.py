@@ -1,0 +1,68 @@
+"""What codex wrote down of a command in its own file of the thread (the rollout). Older codex programs leave the output
+out of what they report, or report a command's end after the turn's; what the model was told is in the file."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+_TAIL_BYTES = 4 * 1024 * 1024  # of the file, where the latest outputs are
+_EXITED = re.compile(r"(?m)^Process exited with code (-?\d+)$")
+_BODY = "\nOutput:\n"
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What the model was told of a command; without an exit code it had not ended then."""
+
+    text: str
+    exit_code: int | None = None
+
+
+class _Payload(msgspec.Struct, frozen=True):
+    type: str = ""
+    call_id: str = ""
+    output: Any = None
+
+
+class _Line(msgspec.Struct, frozen=True):
+    payload: _Payload = _Payload()
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+def find_output(rollout: str, call_id: str) -> Output | None:
+    """What the file says of that call; None when it says nothing (yet), or can't be read."""
+    if not rollout or not call_id:
+        return None
+    try:
+        with Path(rollout).open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    wanted = call_id.encode()
+    for line in reversed(lines):
+        if wanted in line and b"function_call_output" in line:
+            found = _decoded(line)
+            if found is not None and found.call_id == call_id:
+                return _read(found.output)
+    return None
+
+
+def _decoded(line: bytes) -> _Payload | None:
+    try:
+        return _LINE.decode(line).payload
+    except msgspec.DecodeError:  # cut off, or another kind of line
+        return None
+
+
+def _read(output: object) -> Output:
+    text = output if isinstance(output, str) else ""
+    head, found, body = text.partition(_BODY)
+    if not found:
+        return Output(text)
+    exited = _EXITED.search(head)
+    return Output(body, int(exited[1]) if exited else None)
