@@ -36,7 +36,7 @@ from hermes.core.turn import NativeRuntime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routes import chosen_route
-from hermes.schema.event import Event
+from hermes.schema.event import Event, payload_of
 from hermes.schema.events import SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
@@ -273,5 +273,5 @@ class Agent:
         self._spending.written(row)
 
     def _show(self, session: str, turn: str, event: Event) -> None:
-        payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}
+        payload = payload_of(event) | {"session_id": session, "turn_id": turn}
         self._app.bus.publish(event.topic, payload)

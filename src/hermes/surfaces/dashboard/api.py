@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute, compile_path
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hermes.errors import (
+    AnswerRefused,
     HermesError,
     ModelError,
     SessionBusy,
@@ -38,6 +39,7 @@ MAX_BODY = 16 * 1024 * 1024  # bytes of a request; pictures are sent in it
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
     (SessionBusy, 409),
+    (AnswerRefused, 409),
     (StoreBusy, 503),
     (StoreFull, 507),
     (UsageError, 400),
