@@ -19,6 +19,7 @@ import msgspec
 
 from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
+from hermes.events.wire import WireEncoder
 
 log = logging.getLogger("hermes.bridge")
 
@@ -124,6 +125,7 @@ class _Reader:
         self._news = threading.Event()
         self._missing = 0
         self._is_over = False
+        self._encode = WireEncoder().encode
 
     def put(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
@@ -153,7 +155,7 @@ class _Reader:
                 self._queue.clear()
                 self._missing = 0
             gap = {"type": "gap", "dropped": missing, "pattern": self._look.pattern, "policy": "drop_oldest"}
-            yield b"".join(_encode(event) + b"\n" for event in ([gap] if missing else []) + events) or b"\n"
+            yield b"".join(self._encode(event) + b"\n" for event in ([gap] if missing else []) + events) or b"\n"
 
 
 def windows(folder: Path) -> list[Path]:
