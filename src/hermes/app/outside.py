@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.app")
 
-GATEWAY = "gateway"
-
 
 class Outside:
     """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
@@ -135,8 +133,6 @@ class Outside:
         self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came)
 
     def _start_hooks(self) -> None:
-        if self.surface != GATEWAY and not self._app.home.hooks.is_dir():
-            return
         from hermes.app.hooks import HookEvents
 
         self._hooks = HookEvents(self._app)

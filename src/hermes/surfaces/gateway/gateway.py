@@ -73,7 +73,7 @@ class Gateway:
         self._reception.replay()
         self._connect()
         self.status.state = "running"
-        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors)})
+        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors), "user": ""})
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
         """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
