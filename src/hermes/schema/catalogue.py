@@ -103,7 +103,7 @@ unsubscribe(handle)
 {", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
 Every field below is always there, also at its default.
 
-*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. A value that JSON can't hold never raises:
+*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. What JSON can't hold never raises:
 subscribers in the process get it as it is, other processes and the page get a string; `stats().unencodable` counts
 such events.
 
