@@ -117,6 +117,7 @@ class Agent:
             snapshot=app.snapshot if app.settings.sessions.write_json_snapshots else None,
             title=self._titles.begin,
             show=self._show,
+            errors=app.errors,
             finish=self._keeper.finish,
         )
         return SessionService(app, workshop)

@@ -18,6 +18,7 @@ from hermes.app.told import Told
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
+from hermes.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
@@ -59,6 +60,8 @@ class App:
         self.home = home
         self.clock = clock
         self.ids = ids
+        self.errors = RepeatedErrors(log)
+        """What fails again and again in this process."""
         self._bus = bus
         self._store: Store | None = None
         self._closed = False

@@ -121,6 +121,7 @@ class Outside:
             "surface": self.surface,
             "since": self._since,
             "bus": stats,
+            "problems": [one._asdict() for one in self._app.errors.problems()],
             "hooks": msgspec.to_builtins(self._hooks.stats()) if self._hooks is not None else [],
             "webhooks": [*(msgspec.to_builtins(one.stats()) for one in self._webhooks), *self._unsigned],
             "traces": msgspec.to_builtins(self._traces.stats) if self._traces is not None else None,
@@ -130,7 +131,7 @@ class Outside:
     def _open_window(self) -> None:
         folder = self._app.home.root / "run"
         self._app.home.ensure(folder)
-        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came)
+        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came, errors=self._app.errors)
 
     def _start_hooks(self) -> None:
         from hermes.app.hooks import HookEvents

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from hermes.bridge.spool import MAX_RECORDS, Spool, thin_out
+from hermes.events.envelope import Unencodable
 from hermes.events.wire import WireEncoder
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
@@ -170,7 +171,7 @@ class Outbox:
                 return None
             if self._hide:
                 events = [_shown(event) for event in events]
-            row = self._encoded(events)
+            row = _encoded(events)
             if 0 < len(row) <= _LARGEST:
                 return len(events), row
             self._render_each(events)
@@ -215,14 +216,6 @@ class Outbox:
                 self._heads[topic] = head
         return head + data
 
-    def _encoded(self, events: list[Mapping[str, Any]]) -> bytes:
-        """Frames with commas between them; nothing when one of the events is no JSON, and has to go by itself."""
-        ready = self.encoder.ready
-        try:
-            return _encode([_Frame(True, str(event.get("type")), ready(event)) for event in events])[1:-1]
-        except (TypeError, ValueError, RecursionError):
-            return b""
-
     def _shortened(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """The event with the beginnings of its long texts, and without what is long otherwise. `cut` names them."""
         short: dict[str, Any] = {}
@@ -235,6 +228,16 @@ class Outbox:
                 continue
             cut.append(name)
         return short | {"cut": cut}
+
+
+def _encoded(events: list[Mapping[str, Any]]) -> bytes:
+    """Frames with commas between them; nothing when one of the events is no JSON, and has to go by itself."""
+    if any(type(event) is Unencodable for event in events):
+        return b""
+    try:
+        return _encode([_Frame(True, str(event.get("type")), event) for event in events])[1:-1]
+    except (TypeError, ValueError, RecursionError):
+        return b""
 
 
 def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
