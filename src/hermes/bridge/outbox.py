@@ -243,7 +243,10 @@ def _encoded(events: list[Mapping[str, Any]]) -> bytes:
 def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """The event without its sensitive fields."""
     hidden = _SENSITIVE.get(str(event["type"]), ())
-    return type(event)({name: value for name, value in event.items() if name not in hidden}) if hidden else event
+    if not hidden:
+        return event
+    shown = {name: value for name, value in event.items() if name not in hidden}
+    return Unencodable(shown) if type(event) is Unencodable else shown
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:

@@ -5,6 +5,7 @@ file handle is kept for it before: a process that has run out of them can still 
 """
 
 import contextlib
+import copy
 import errno
 import logging
 import os
@@ -25,35 +26,36 @@ _MAX_QUIET_S = 3600.0
 _MAX_REMEMBERED = 256  # records
 
 
-class Repeats(logging.Filter):
+class Repeats:
     """Lets a warning or an error through once, then counts it; after a while, which grows, with how often it came."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
         self._clock = clock
         self._known: dict[tuple[str, int, str], tuple[float, float, int]] = {}  # quiet until, how long, how many
 
-    # pyrefly: ignore[missing-override-decorator]
-    def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
-        """Whether a record is written."""
+    def passed(self, record: logging.LogRecord) -> logging.LogRecord | None:
+        """The record as it is to be written; None when it is only counted."""
         if record.levelno < logging.WARNING:
-            return True
+            return record
+        message = record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
-        key = (record.name, record.levelno, f"{record.getMessage()} {error!r}")
+        key = (record.name, record.levelno, f"{message} {error!r}")
         now = self._clock()
         until, quiet, count = self._known.pop(key, (now, 0.0, 0))
         if now < until:
             self._known[key] = (until, quiet, count + 1)
-            return False
+            return None
         # After a silence as long as the last one it counts as new.
         quiet = min(quiet * 2, _MAX_QUIET_S) if quiet and now < until + quiet else _FIRST_QUIET_S
         self._known[key] = (now + quiet, quiet, 0)
         if len(self._known) > _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
-        if count:
-            record.msg, record.args = f"{record.getMessage()} (repeated {count:,} times since)", None
-            record.exc_info = record.exc_text = record.stack_info = None
-        return True
+        if not count:
+            return record
+        again = copy.copy(record)
+        again.msg, again.args = f"{message} (repeated {count:,} times since)", None
+        again.exc_info = again.exc_text = again.stack_info = None
+        return again
 
 
 class LogFile(logging.Handler):
@@ -64,13 +66,16 @@ class LogFile(logging.Handler):
         self._home = home
         self._file = -1
         self._spare = _spare()
-        self.addFilter(Repeats())
+        self._repeats = Repeats()
         self.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
 
     # pyrefly: ignore[missing-override-decorator]
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = printable(mask(self.format(record))) + "\n"
+            passed = self._repeats.passed(record)
+            if passed is None:
+                return
+            line = printable(mask(self.format(passed))) + "\n"
             self._append(line.encode(errors="backslashreplace"))
         except (OSError, HermesError):  # a log that can't be written stops nothing
             return

@@ -2,6 +2,7 @@
 OpenAPI description, so that none of them can lack one."""
 
 import asyncio
+import errno
 import inspect
 import logging
 from collections.abc import Callable, Sequence
@@ -140,6 +141,9 @@ def _handler(endpoint: Endpoint) -> Callable[[Request], Any]:
             return Response(status_code=400)
         except Exception as error:  # the boundary of a request: it is logged, and the others go on
             log.exception("%s %s failed", endpoint.method, endpoint.path)
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                hint = "Close some pages or terminals, or raise the limit (ulimit -n), and try again."
+                return json({"error": "Hermes has run out of file handles.", "hint": hint}, status=503)
             return json({"error": f"{type(error).__name__}: {error}", "hint": "The log has more."}, status=500)
         return found if isinstance(found, Response) else json(found)
 

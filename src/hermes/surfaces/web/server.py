@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 
@@ -35,7 +36,5 @@ class Server(uvicorn.Server):
         self.servers = [Acceptor(one, self._protocol, errors=self._errors, what=what, tls=tls) for one in sockets or []]
 
     def _protocol(self) -> asyncio.BaseProtocol:
-        # pyrefly: ignore[unexpected-keyword]
-        return self.config.http_protocol_class(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
+        make: Any = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
