@@ -109,8 +109,6 @@ async def test_a_button_does_not_allow_what_its_message_did_not_show(tmp_path: P
             await telegram.until(lambda server: bool(server.notes))
             assert telegram.notes[0].startswith("The request is not the one that was shown.")
             assert number_of(house.session, asked) not in second.text
-            telegram.say(f"/approve {number_of(house.session, asked)}")
-            await telegram.sees(f"No request {number_of(house.session, asked)} waits here.")
             assert answers(house) == []
             telegram.press(question, "Deny")
             await telegram.sees("denied then")

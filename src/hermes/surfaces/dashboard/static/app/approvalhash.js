@@ -1,5 +1,5 @@
-// The hash of a request for approval as it is shown: an answer that allows carries it, and counts for that request alone.
-// The server computes the same (`core/answers.py`).
+// The hash of a request for approval as it is shown: an answer that allows something carries it, and counts for that
+// request alone. The server computes the same (`core/answers.py`).
 const FIELDS = ["call_id", "name", "arguments", "summary", "reason", "reach", "shape", "binding", "memorable"];
 
 /** SHA-256, in hexadecimal digits. */
