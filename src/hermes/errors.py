@@ -12,6 +12,8 @@ HermesError                    something a person should read: what happened, wh
 │   ├── SessionNotFound        no session (or several) by that name
 │   ├── SessionBusy            another process runs this session
 │   ├── LeaseLost              this process no longer runs this session; nothing was written
+│   ├── AnswerRefused          an answer that does not fit its question; it was not written
+│   │   └── AnsweredAlready    nobody waits for the answer any more; it was not written
 │   └── ImportRejected         a file that can't be imported; nothing was imported
 ├── ModelError                 a model call failed, after whatever retries were allowed
 ├── ToolFailed                 a tool could not do what was asked, in words the model can use
@@ -106,6 +108,14 @@ class SessionBusy(StoreError):
 
 class LeaseLost(StoreError):
     """This process no longer holds the session's lease."""
+
+
+class AnswerRefused(StoreError):
+    """An answer does not fit the question that it is for."""
+
+
+class AnsweredAlready(AnswerRefused):
+    """The question of an answer is not open, or not any more."""
 
 
 class ImportRejected(StoreError):

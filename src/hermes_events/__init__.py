@@ -16,4 +16,15 @@ unsubscribe = _bus.unsubscribe
 stream = _bus.stream
 stats = _bus.stats
 
+
+def _subscriber_count() -> int:
+    """How many subscriptions are live, for tests of plugins."""
+    return len(_bus.stats().subscriptions)
+
+
+def _reset_for_tests() -> None:
+    """End every subscription of this process, for tests of plugins."""
+    _bus.end_all()
+
+
 __all__ = ["publish", "stats", "stream", "subscribe", "unsubscribe"]

@@ -12,6 +12,7 @@ from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.app import App
 from hermes.app.undo import Rewind, shadows_of
+from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import ToolFinished
@@ -37,7 +38,9 @@ async def agent(tmp_path: Path, *replies: Served | str) -> AsyncIterator[tuple[A
             async def allow() -> None:
                 async for event in made.service.watch(session):
                     if event["type"] == "agent.approval.requested":
-                        await made.service.answer(session, event["call_id"], "once", by="test")
+                        await made.service.answer(
+                            session, event["call_id"], "once", by="test", shown=approval_hash(event)
+                        )
 
             with made.desk.attached("test"):
                 allowing = asyncio.ensure_future(allow())

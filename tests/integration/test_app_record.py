@@ -73,7 +73,13 @@ def test_a_session_begins_with_a_published_row_in_a_private_home(home: Home) -> 
             "turn_id": "",
             "epoch": first.epoch,
             "seq": 1,
+            "kind": "root",
+            "parent": "",
+            "parent_seq": 0,
+            "root": "",
             "surface": "cli",
+            "cwd": "",
+            "person": "",
         }
     ]
     assert home.root.stat().st_mode & 0o777 == 0o700

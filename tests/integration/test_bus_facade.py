@@ -24,6 +24,19 @@ publish("plugin.x", {"n": 2})
     assert run(code, tmp_path).split() == ["plugin.x", "plugin", "1", "True", "False"]
 
 
+def test_what_tests_of_plugins_use(tmp_path: Path) -> None:
+    code = """
+import hermes_events
+handle = hermes_events.subscribe("plugin.*", print)
+hermes_events.subscribe("**", print)
+print(hermes_events._subscriber_count())
+hermes_events._reset_for_tests()
+hermes_events.publish("plugin.x")
+print(hermes_events._subscriber_count(), hermes_events.unsubscribe(handle), hermes_events.unsubscribe(None))
+"""
+    assert run(code, tmp_path).split() == ["2", "0", "False", "False"]
+
+
 def test_importing_the_facade_loads_neither_asyncio_nor_msgspec(tmp_path: Path) -> None:
     code = """
 import sys

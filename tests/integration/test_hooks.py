@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hermes.app import build
@@ -18,6 +19,7 @@ from hermes.events import Bus
 from hermes.events.origin import relay
 from hermes.plugins.hook_runner import HookRunner
 from hermes.plugins.hooks import Hooks
+from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, UserMessage
 from hermes.settings import Home, Secrets, Settings
@@ -271,11 +273,35 @@ def test_the_session_of_a_job_ends_with_its_run_and_not_with_the_process(home: H
     assert len(_notes(tmp_path / "out")) == 2
 
 
-def test_without_hooks_nothing_is_derived(home: Home) -> None:
-    bus, seen = Bus(), list[str]()
-    bus.subscribe("gateway.**", lambda event: seen.append(event["type"]))
+def test_a_process_without_hooks_publishes_the_same_with_every_field(home: Home) -> None:
+    assert not home.hooks.exists()
+    bus, seen = Bus(), list[dict[str, Any]]()
+    bus.subscribe("gateway.**", lambda event: seen.append(dict(event)))
     with build(Settings(), home, bus=bus) as app:
         app.go_live(Secrets({}, {}))
         session = app.begin(SessionCreated(surface="cli", cwd="/")).session
         app.record(session, TurnStarted(), turn="t1")
-    assert seen == []
+        app.record(session, AssistantMessage(text="hello"), turn="t1")
+        app.record(session, TurnEnded(reason="done"), turn="t1")
+    kinds = ["session.start", "agent.start", "agent.step", "agent.end", "session.end"]
+    assert [event["type"] for event in seen] == [f"gateway.{kind}" for kind in kinds]
+    for event in seen:
+        assert set(event) >= {field.name for field in msgspec.structs.fields(CATALOGUE[event["type"]])}
+    assert (seen[0]["resumed"], seen[2]["tool_names"], seen[3]["response"]) == (False, [], "hello")
+
+
+def test_hooks_know_whom_a_session_is_with_that_began_before_this_process(home: Home) -> None:
+    with build(Settings(), home, bus=Bus()) as before:
+        session = before.begin(SessionCreated(surface="telegram", cwd="/", person="telegram:7")).session
+        child = before.begin(SessionCreated(kind="child", parent=session, root=session, surface="delegate")).session
+    bus, seen = Bus(), list[tuple[str, str, str, bool]]()
+
+    def hear(event: Any) -> None:
+        seen.append((event["session_id"], event["platform"], event["user"], event["resumed"]))
+
+    bus.subscribe("gateway.session.start", hear)
+    with build(Settings(), home, bus=bus) as app:
+        app.go_live(Secrets({}, {}))
+        app.record(session, TurnStarted(), turn="t1")
+        app.record(child, TurnStarted(), turn="t2")
+    assert seen == [(session, "telegram", "telegram:7", True), (child, "delegate", "telegram:7", True)]

@@ -11,23 +11,26 @@ from typing import Any, Literal
 import pytest
 
 from hermes.app import App, build
-from hermes.app.approvals import Desk, is_first_answer
+from hermes.app.approvals import Desk
 from hermes.app.journal import SessionJournal
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.children.programs import find_program
+from hermes.core.answers import approval_hash
 from hermes.core.budget import Budget
 from hermes.core.calls import CallRunner
 from hermes.core.plan import Effect
 from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
-from hermes.errors import LeaseLost, StoreFull
+from hermes.errors import AnsweredAlready, AnswerRefused, LeaseLost, StoreFull
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    QuestionAnswered,
+    QuestionAsked,
     SessionCreated,
     SessionPrompted,
     SessionTitled,
@@ -214,7 +217,9 @@ async def test_another_process_steers_answers_and_interrupts_by_writing_rows(tmp
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
             request = await asked
-            answer = ApprovalAnswered(call_id=request["call_id"], answer="session", by="elsewhere")
+            answer = ApprovalAnswered(
+                call_id=request["call_id"], answer="session", by="elsewhere", shown=approval_hash(request)
+            )
             await asyncio.to_thread(elsewhere.record, session, answer)
             await desk.tool.running.wait()
             await asyncio.to_thread(elsewhere.record, session, UserMessage(text="stop that"))
@@ -247,9 +252,11 @@ async def test_between_two_processes_the_answer_that_was_written_first_counts(
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
-            call = (await asked)["call_id"]
-            elsewhere.record(session, ApprovalAnswered(call_id=call, answer=theirs, by="elsewhere"))  # without a pause
-            assert not await desk.service.answer(session, call, ours, by="test")
+            request = await asked
+            call, shown = request["call_id"], approval_hash(request)
+            answer = ApprovalAnswered(call_id=call, answer=theirs, by="elsewhere", shown=shown)
+            elsewhere.record(session, answer)  # without a pause
+            assert not await desk.service.answer(session, call, ours, by="test", shown=shown)
             if theirs == "once":
                 await desk.tool.running.wait()
                 await desk.service.interrupt(session, by="test")
@@ -257,17 +264,86 @@ async def test_between_two_processes_the_answer_that_was_written_first_counts(
         assert desk.tool.running.is_set() is (theirs == "once")
 
 
-async def test_an_answer_that_comes_second_from_another_process_is_told_so(tmp_path: Path) -> None:
+async def test_an_answer_that_comes_second_from_another_process_is_not_written(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
-            call = (await asked)["call_id"]
-            (first,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="deny", by="first"))
-            (second,) = elsewhere.record(session, ApprovalAnswered(call_id=call, answer="once", by="second"))
-            told = [is_first_answer(elsewhere.store.log, session, call, row.seq) for row in (first, second)]
-            assert told == [True, False]
+            request = await asked
+            call, shown = request["call_id"], approval_hash(request)
+            elsewhere.record(session, ApprovalAnswered(call_id=call, answer="deny", by="first"))
+            with pytest.raises(AnsweredAlready):
+                elsewhere.record(session, ApprovalAnswered(call_id=call, answer="once", by="second", shown=shown))
+            await desk.service.idle(session)
+        assert not desk.tool.running.is_set()
+
+
+async def test_of_ten_identical_answers_at_once_one_counts(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        desk.tool.go.set()
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            request = await asked
+            call, shown = request["call_id"], approval_hash(request)
+            answers = (desk.service.answer(session, call, "once", by="test", shown=shown) for _ in range(10))
+            assert sorted(await asyncio.gather(*answers)) == [False] * 9 + [True]
+            await desk.service.idle(session)
+        assert sum(isinstance(event, ApprovalAnswered) for event in desk.events(session)) == 1
+
+
+async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(tmp_path: Path) -> None:
+    """Also one that another process writes into the log by itself."""
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        desk.tool.go.set()
+        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            request = await asked
+            call = request["call_id"]
+            with pytest.raises(AnswerRefused, match="answered in different ways"):
+                await desk.service.reply(session, call, "yes", by="test")
+            with pytest.raises(AnswerRefused, match="answered in different ways"):
+                elsewhere.record(session, QuestionAnswered(call_id=call, text="yes", by="elsewhere"))
+            assert [one.call_id for one in await desk.service.pending(session)] == [call]
+            assert await desk.service.answer(session, call, "once", by="test", shown=approval_hash(request))
+            ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+        assert desk.tool.running.is_set()
+
+
+async def test_a_question_is_not_answered_by_a_word_about_a_call(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel()) as desk:
+        session = desk.begin()
+        desk.app.record(session, QuestionAsked(call_id="q", text="Which?"))
+        for answer in ("once", "deny"):
+            with pytest.raises(AnswerRefused):
+                desk.app.record(session, ApprovalAnswered(call_id="q", answer=answer))  # type: ignore[arg-type]
+        desk.app.record(session, QuestionAnswered(call_id="q", text="this"))
+        with pytest.raises(AnsweredAlready):
+            desk.app.record(session, QuestionAnswered(call_id="q", text="this"))
+        with pytest.raises(AnsweredAlready):
+            desk.app.record(session, QuestionAnswered(call_id="never asked", text="this"))
+
+
+async def test_whoever_allows_a_call_must_have_seen_that_call(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
+        with desk.desk.attached("test"):
+            session = desk.begin()
+            asked = _on(desk.bus, "agent.approval.requested")
+            await desk.service.submit(session, "one")
+            request = await asked
+            call = request["call_id"]
+            other = approval_hash({**request, "summary": "wait a little"})
+            for shown in ("", other):
+                with pytest.raises(AnswerRefused, match="not the one that was shown"):
+                    await desk.service.answer(session, call, "once", by="test", shown=shown)
+            assert not desk.tool.running.is_set()
+            assert await desk.service.answer(session, call, "deny", by="test")  # no is no, whatever was shown
             await desk.service.idle(session)
         assert not desk.tool.running.is_set()
 
@@ -331,9 +407,10 @@ async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_t
             asked = _on(desk.bus, "agent.approval.requested")
             desk.tool.go.set()
             await desk.service.submit(session, "still there?")
-            assert (await asked)["call_id"] == "b"
-            assert [request.call_id for request in await desk.service.pending(session)] == ["b"]
-            assert await desk.service.answer(session, "b", "once", by="test")
+            request = await asked
+            assert request["call_id"] == "b"
+            assert [one.call_id for one in await desk.service.pending(session)] == ["b"]
+            assert await desk.service.answer(session, "b", "once", by="test", shown=approval_hash(request))
             await desk.service.idle(session)
         results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
         assert results["a"].startswith("Outcome unknown")
@@ -430,7 +507,9 @@ async def test_an_answer_for_the_session_is_remembered_after_a_restart(tmp_path:
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
-            assert await desk.service.answer(session, (await asked)["call_id"], "session", by="test")
+            request = await asked
+            shown = approval_hash(request)
+            assert await desk.service.answer(session, request["call_id"], "session", by="test", shown=shown)
             await desk.service.idle(session)
     async with desktop(tmp_path, ScriptedModel(WAIT, "twice"), "ask") as desk:
         desk.tool.go.set()

@@ -8,6 +8,7 @@ import pytest
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.undo import Rewind
+from hermes.core.answers import approval_hash
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.events import Bus
@@ -39,7 +40,9 @@ async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: 
                         if swapped:
                             (work / "notes.txt").unlink()
                             (work / "notes.txt").symlink_to(outside)
-                        await agent.service.answer(session, event["call_id"], "once", by="test")
+                        await agent.service.answer(
+                            session, event["call_id"], "once", by="test", shown=approval_hash(event)
+                        )
                         return
 
             with agent.desk.attached("test"):

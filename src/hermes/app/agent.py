@@ -37,7 +37,7 @@ from hermes.core.turn import NativeRuntime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routes import chosen_route
-from hermes.schema.event import Event
+from hermes.schema.event import Event, payload_of
 from hermes.schema.events import SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
@@ -132,6 +132,7 @@ class Agent:
             snapshot=app.snapshot if app.settings.sessions.write_json_snapshots else None,
             title=self._titles.begin,
             show=self._show,
+            errors=app.errors,
             finish=self._keeper.finish,
         )
         return SessionService(app, workshop)
@@ -299,5 +300,5 @@ class Agent:
         self._spending.written(row)
 
     def _show(self, session: str, turn: str, event: Event) -> None:
-        payload = msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn}
+        payload = payload_of(event) | {"session_id": session, "turn_id": turn}
         self._app.bus.publish(event.topic, payload)

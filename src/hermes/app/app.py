@@ -18,6 +18,7 @@ from hermes.app.told import Told
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
+from hermes.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
@@ -59,6 +60,8 @@ class App:
         self.home = home
         self.clock = clock
         self.ids = ids
+        self.errors = RepeatedErrors(log)
+        """What fails again and again in this process."""
         self._bus = bus
         self._store: Store | None = None
         self._closed = False
@@ -71,7 +74,7 @@ class App:
         self._outside: list[Outside] = []  # one at most, and the same one under other settings
         self._going_live = threading.Lock()
         self._told = Told()
-        self._sent = Told()  # apart, because what a process sends is not believed to be in the log
+        self._sent = Told()  # rows of other homes, which are not in this log
 
     @property
     def bus(self) -> Bus:
@@ -135,10 +138,7 @@ class App:
 
         A foreign row was written by another process, which sends it where events are sent.
         """
-        place = (row.session, row.epoch, row.seq)
-        if not self._told.claim(*place) or (foreign and self._sent.has(*place)):
-            return
-        if not self.bus.heard(row.type):
+        if not self._told.claim(row.session, row.epoch, row.seq) or not self.bus.heard(row.type):
             return
         if foreign:
             from hermes.events.origin import relay
@@ -147,9 +147,13 @@ class App:
         else:
             self.bus.publish(row.type, self.envelope(row))
 
+    def has_published(self, session: str, epoch: int, seq: int) -> bool:
+        """Whether a row of this log was published here."""
+        return self._told.has(session, epoch, seq)
+
     def is_news(self, session: str, epoch: int, seq: int) -> bool:
-        """Whether a row that another process sent has not been published here yet; from now on it has."""
-        return not self._told.has(session, epoch, seq) and self._sent.claim(session, epoch, seq)
+        """Whether a row of another home's log, which its process sent, comes for the first time."""
+        return self._sent.claim(session, epoch, seq)
 
     def go_live(self, secrets: Secrets, surface: str = "terminal") -> None:
         """Lets the outside see what this process does, from now until it is closed. The first surface names it."""

@@ -11,12 +11,11 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.app.journal import SessionJournal
+from hermes.core.answers import Answer, Request, approval_hash, misfit
 from hermes.core.ports import Clock, SystemClock
+from hermes.errors import AnsweredAlready
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
-from hermes.store.log import SessionLog
 
-Request: TypeAlias = ApprovalRequested | QuestionAsked
-Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
 Waiting: TypeAlias = asyncio.Future[Answer]
 
 
@@ -25,7 +24,7 @@ class Desk:
 
     def __init__(self, *, clock: Clock | None = None, patience: float = 0.0) -> None:
         self._surfaces: list[str] = []
-        self._open: dict[tuple[str, str], Waiting] = {}
+        self._open: dict[tuple[str, str], tuple[Request, Waiting]] = {}
         self._clock = clock or SystemClock()
         self.patience = patience
         """Seconds a question waits; 0 for ever."""
@@ -59,7 +58,7 @@ class Desk:
     def open(self, session: str, request: Request) -> Waiting:
         """A place for the answer."""
         future: Waiting = asyncio.get_running_loop().create_future()
-        self._open[session, request.call_id] = future
+        self._open[session, request.call_id] = (request, future)
         return future
 
     def forget(self, session: str, request: Request) -> None:
@@ -68,27 +67,17 @@ class Desk:
 
     def find(self, session: str, call_id: str) -> Waiting | None:
         """The place for an answer; None when the question is not open here (any more)."""
-        return self._open.get((session, call_id))
+        _, future = self._open.get((session, call_id), (None, None))
+        return future
 
     def resolve(self, session: str, answer: Answer) -> None:
-        """Hands over an answer that was written into the log; a second one changes nothing."""
-        future = self._open.pop((session, answer.call_id), None)
-        if future is not None and not future.done():
+        """Hands over an answer that was written into the log; a second one, or one that does not fit, is ignored."""
+        request, future = self._open.get((session, answer.call_id), (None, None))
+        if request is None or future is None or misfit(request, answer):
+            return
+        del self._open[session, answer.call_id]
+        if not future.done():
             future.set_result(answer)
-
-
-def is_first_answer(log: SessionLog, session: str, call_id: str, seq: int) -> bool:
-    """Whether that row is the answer that counts: the first one since the question was last put."""
-    first = 0
-    for row in log.every_event(session):
-        match row.event:
-            case ApprovalRequested(call_id=named) | QuestionAsked(call_id=named) if named == call_id:
-                first = 0
-            case ApprovalAnswered(call_id=named) | QuestionAnswered(call_id=named) if named == call_id:
-                first = first or row.seq
-            case _:
-                pass
-    return first == seq
 
 
 class SessionApprovals:
@@ -102,7 +91,9 @@ class SessionApprovals:
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer; denies at once when nobody can be asked."""
         if request.memorable and request.shape in self._journal.history.allowed:
-            remembered = ApprovalAnswered(call_id=request.call_id, answer="session", by="remembered")
+            remembered = ApprovalAnswered(
+                call_id=request.call_id, answer="session", by="remembered", shown=approval_hash(request)
+            )
             await self._journal.record(request, remembered)
             return remembered
         answer = await self._wait(request, ApprovalAnswered(call_id=request.call_id, answer="deny"))
@@ -138,8 +129,10 @@ class SessionApprovals:
             if place.done():
                 return place.result()
             expired = msgspec.structs.replace(no, by="expired")
-            self._desk.forget(session, request)
-            await self._journal.record(expired)
+            try:
+                await self._journal.record(expired)
+            except AnsweredAlready:  # at the last moment; the runner hears of it as soon as it looks into the log
+                return await place
             return expired
         finally:
             self._desk.forget(session, request)

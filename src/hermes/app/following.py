@@ -4,17 +4,17 @@ Only a look at the file's times is needed to see that nothing happened.
 """
 
 import asyncio
-import logging
 import time
 from pathlib import Path
 
 from hermes.app.app import App
 from hermes.errors import StoreError
 
-log = logging.getLogger("hermes.app")
-
 LISTEN = 0.15
 """Seconds between looks."""
+
+READING = "reading what other processes write"
+"""What it is called when it fails."""
 
 _FRESH = 1.0  # seconds for which a file counts as just changed: its clock has large steps
 _PAGE = 1000  # rows
@@ -43,7 +43,9 @@ class LogFollower:
                         break
                     await asyncio.sleep(0)
             except (StoreError, OSError) as error:
-                log.warning("what other processes write can't be read: %s", error)
+                await asyncio.sleep(self._app.errors.note(READING, error))
+            else:
+                self._app.errors.over(READING)
             await asyncio.sleep(LISTEN)
 
 

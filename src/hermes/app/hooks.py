@@ -1,4 +1,5 @@
-"""What hooks are told of: made from the events of the sessions that this process runs, and published as `gateway.*`.
+"""What hooks are told of: made from the events of the sessions that this process runs, and published as `gateway.*`,
+in every process, with hooks or without.
 
 Whoever publishes such an event here tells the hooks too; so the gateway does with its commands.
 """
@@ -11,11 +12,12 @@ import msgspec
 
 from hermes.errors import HermesError, SessionNotFound
 from hermes.events.origin import is_foreign
-from hermes.plugins.hook_runner import HookRunner, HookStats
-from hermes.plugins.hooks import Hooks
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.event import complete
 
 if TYPE_CHECKING:
     from hermes.app.app import App
+    from hermes.plugins.hook_runner import HookRunner, HookStats
 
 log = logging.getLogger("hermes.hooks")
 
@@ -40,7 +42,7 @@ class HookEvents:
         self._app = app
         self._began = app.clock.now()
         self._sessions: dict[str, _Session] = {}
-        self._runner = HookRunner(_trusted(app))
+        self._runner = _runner(app)
         pairs: list[tuple[str, Callable[[Mapping[str, Any]], None]]] = [
             ("session.created", self._created),
             ("agent.message.user", self._heard),
@@ -52,13 +54,14 @@ class HookEvents:
         ]
         self._handles = [app.bus.subscribe(topic, _local(callback)) for topic, callback in pairs]
 
-    def stats(self) -> list[HookStats]:
-        return self._runner.stats()
+    def stats(self) -> "list[HookStats]":
+        return self._runner.stats() if self._runner is not None else []
 
     def reload(self) -> None:
         """Goes on with the hooks as they are now; those of before are done with what they were told of."""
-        before, self._runner = self._runner, HookRunner(_trusted(self._app))
-        before.close()
+        before, self._runner = self._runner, _runner(self._app)
+        if before is not None:
+            before.close()
 
     def close(self) -> None:
         """Says that the sessions are over here, and waits a while for the hooks."""
@@ -66,12 +69,14 @@ class HookEvents:
             self._tell("session.end", session)
         for handle in self._handles:
             self._app.bus.unsubscribe(handle)
-        self._runner.close()
+        if self._runner is not None:
+            self._runner.close()
 
     def _created(self, event: Mapping[str, Any]) -> None:
-        known = _Session(str(event.get("surface", "")), str(event.get("person", "")))
-        self._remember(event["session_id"], known)
-        self._tell("session.start", event["session_id"], resumed=False)
+        session = event["session_id"]
+        person = self._app.person(session) if event.get("kind") == "child" else event.get("person", "")
+        self._remember(session, _Session(event.get("surface", ""), person))
+        self._tell("session.start", session, resumed=False)
 
     def _heard(self, event: Mapping[str, Any]) -> None:
         self._known(event["session_id"]).message = event["text"]
@@ -104,13 +109,17 @@ class HookEvents:
         topic = event["type"]
         if topic in {"gateway.session.end", "gateway.session.reset"}:
             self._sessions.pop(str(event.get("session_id")), None)
+        if self._runner is None:
+            return
         kind = "gateway:startup" if topic == "gateway.startup" else topic.removeprefix(_PREFIX).replace(".", ":", 1)
         self._runner.fire(kind, _plain(event))
 
     def _tell(self, kind: str, session: str, turn: str = "", **more: Any) -> None:
         known = self._known(session)
         about = {"platform": known.platform, "user": known.user, "session_id": session}
-        self._app.bus.publish(_PREFIX + kind, about | ({"turn_id": turn} if turn else {}) | more)
+        topic = _PREFIX + kind
+        fields = complete(CATALOGUE[topic], about | more)
+        self._app.bus.publish(topic, fields | ({"turn_id": turn} if turn else {}))
 
     def _known(self, session: str) -> _Session:
         known = self._sessions.get(session)
@@ -119,7 +128,7 @@ class HookEvents:
         resumed = True
         try:
             info = self._app.store.sessions.find(session)
-            known, resumed = _Session(info.surface, getattr(info, "person", "")), info.created < self._began
+            known, resumed = _Session(info.surface, self._app.person(session)), info.created < self._began
         except SessionNotFound:
             known = _Session("", "")
         self._remember(session, known)
@@ -132,8 +141,19 @@ class HookEvents:
             self._tell("session.end", next(iter(self._sessions)))
 
 
+def _runner(app: "App") -> "HookRunner | None":
+    """What runs the hooks of the home; None when it has none."""
+    if not app.home.hooks.is_dir():
+        return None
+    from hermes.plugins.hook_runner import HookRunner
+
+    return HookRunner(_trusted(app))
+
+
 def _trusted(app: "App") -> list[Any]:
     """The hooks of the home; those that are not trusted are named in the log."""
+    from hermes.plugins.hooks import Hooks
+
     try:
         found = Hooks(app.home).every()
     except HermesError as error:

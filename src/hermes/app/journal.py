@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hermes.core.history import History
 from hermes.errors import HermesError
 from hermes.schema.event import Event
+from hermes.schema.events import ApprovalAnswered, QuestionAnswered
 from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
@@ -51,6 +52,8 @@ class SessionJournal:
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         """Writes, then publishes. An interrupt while it waits does not undo or tear it."""
+        if any(isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events):
+            self._write_noted()  # apart: an answer that comes too late is refused, and takes nothing with it
         noted = self._take_noted()
         seqs = await asyncio.shield(self._write(noted, events))
         return seqs[len(noted) :]

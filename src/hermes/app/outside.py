@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.app")
 
-GATEWAY = "gateway"
-
 
 class Outside:
     """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
@@ -123,6 +121,7 @@ class Outside:
             "surface": self.surface,
             "since": self._since,
             "bus": stats,
+            "problems": [one._asdict() for one in self._app.errors.problems()],
             "hooks": msgspec.to_builtins(self._hooks.stats()) if self._hooks is not None else [],
             "webhooks": [*(msgspec.to_builtins(one.stats()) for one in self._webhooks), *self._unsigned],
             "traces": msgspec.to_builtins(self._traces.stats) if self._traces is not None else None,
@@ -132,11 +131,9 @@ class Outside:
     def _open_window(self) -> None:
         folder = self._app.home.root / "run"
         self._app.home.ensure(folder)
-        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came)
+        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came, errors=self._app.errors)
 
     def _start_hooks(self) -> None:
-        if self.surface != GATEWAY and not self._app.home.hooks.is_dir():
-            return
         from hermes.app.hooks import HookEvents
 
         self._hooks = HookEvents(self._app)

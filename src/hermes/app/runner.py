@@ -19,6 +19,7 @@ from hermes.core.ports import Approvals, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
+from hermes.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -68,6 +69,8 @@ class Workshop(msgspec.Struct, frozen=True):
     """Publishes a transient event of a session and turn."""
     finish: Callable[[str, Path], Awaitable[None]]
     """Keeps how the files stand at the end of a turn, for undo."""
+    errors: RepeatedErrors = msgspec.field(default_factory=lambda: RepeatedErrors(log))
+    """What fails again and again in this process."""
 
 
 class Runner:
@@ -257,7 +260,9 @@ class Runner:
                 self.interrupt()
                 return
             except StoreError as error:
-                log.warning("the lease of session %s was not renewed: %s", self.session, error)
+                self._shop.errors.note(f"renewing the lease of session {self.session}", error)
+            else:
+                self._shop.errors.over(f"renewing the lease of session {self.session}")
 
     async def _listen(self, journal: SessionJournal) -> None:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""
@@ -274,11 +279,13 @@ class Runner:
 
     async def _look(self, journal: SessionJournal) -> None:
         await journal.settled()  # so that none of our own rows is taken for another's
+        what = f"reading what other processes write in session {self.session}"
         try:
             rows = journal.foreign()
         except StoreError as error:
-            log.warning("other processes' rows of session %s can't be read: %s", self.session, error)
+            await asyncio.sleep(self._shop.errors.note(what, error))
             return
+        self._shop.errors.over(what)
         for row in rows:
             self._hear(row)
 

@@ -14,7 +14,7 @@ from hermes.core.budget import parse_amount
 from hermes.schedules.phrases import understand
 from hermes.schedules.plan import following
 from hermes.schedules.zones import ScheduleError, local_zone
-from hermes.schema.event import Event
+from hermes.schema.event import Event, payload_of
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, Rule, ScheduleChanged
 from hermes.settings.load import environment
@@ -167,7 +167,7 @@ class JobBook:
 
     def tell(self, event: Event) -> None:
         """Publishes an event of the schedules."""
-        self._app.bus.publish(event.topic, msgspec.to_builtins(event))
+        self._app.bus.publish(event.topic, payload_of(event))
 
     def _change(self, job: Job, change: Change, dropped: str, /, **fields: Any) -> tuple[Job, Instant | None]:
         """Changes these fields, whatever else has changed since the job was looked at."""

@@ -25,6 +25,7 @@ LOOK = 2.0
 _ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
 _DAY = 86_400.0
 _RAN = ("running", "done", "failed")
+_LOOKING = "looking after schedules"
 _TWICE = 1000  # instants that are looked at when the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
@@ -42,7 +43,6 @@ class ScheduleLoop:
         self._bell = asyncio.Event()
         self._looked = 0.0
         self._watching_since = 0.0
-        self._failing = ""
 
     @property
     def running(self) -> int:
@@ -78,14 +78,11 @@ class ScheduleLoop:
         try:
             pause = await self.step()
         except HermesError as error:
-            if self._failing != error.message:
-                log.error("schedules can't be looked after: %s", in_sentences(error))  # noqa: TRY400
-            self._failing = error.message
-            return LOOK
-        except Exception:  # the main of this task: without it nothing would ever run again
+            return max(LOOK, self._app.errors.note(_LOOKING, in_sentences(error)))
+        except Exception as error:  # the main of this task: without it nothing would ever run again
             log.exception("schedules can't be looked after; it is tried again")
-            return LOOK
-        self._failing = ""
+            return max(LOOK, self._app.errors.note(_LOOKING, error))
+        self._app.errors.over(_LOOKING)
         return pause
 
     async def step(self) -> float:

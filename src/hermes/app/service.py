@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
-from hermes.app.approvals import is_first_answer
 from hermes.app.journal import read_history
 from hermes.app.runner import Runner, Workshop
 from hermes.core.calls import writable
-from hermes.errors import HermesError, LeaseLost
+from hermes.errors import AnsweredAlready, HermesError, LeaseLost
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -67,9 +66,12 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str) -> bool:
-        """Answers a request for approval, wherever it waits; False when it is not open (any more)."""
-        return await self._settle(session, ApprovalAnswered(call_id=call_id, answer=answer, by=by))
+    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str, shown: str = "") -> bool:
+        """Answers a request for approval, wherever it waits; False when it is not open (any more).
+
+        `shown` is the `approval_hash` of what the person saw. Raises AnswerRefused when they allow something else.
+        """
+        return await self._settle(session, ApprovalAnswered(call_id=call_id, answer=answer, by=by, shown=shown))
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""
@@ -91,9 +93,12 @@ class SessionService:
             waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
             if not elsewhere or not waiting:
                 return False
-            _, seq = await self._append(session, answered)  # the process that waits reads the log
-            return await asyncio.to_thread(is_first_answer, self._app.store.log, session, answered.call_id, seq)
-        await self._append(session, answered)
+        try:
+            await self._append(session, answered)
+        except AnsweredAlready:
+            return False
+        if place is None:
+            return True  # the process that waits reads the log
         runner = self._runners.get(session)
         if runner is None or not await runner.look():
             await asyncio.wait({place}, timeout=_PATIENCE)

@@ -46,6 +46,7 @@ class BridgeStats(msgspec.Struct, frozen=True):
     dropped: int
     torn: int
     cut: int
+    replaced: int
     connects: int
 
 
@@ -114,6 +115,7 @@ class Bridge:
             dropped=outbox.dropped,
             torn=spool.torn + self._heirs.torn,
             cut=outbox.cut,
+            replaced=outbox.encoder.replaced,
             connects=self._connects,
         )
 

@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 
 from hermes.bridge.spool import MAX_RECORDS, Spool, thin_out
+from hermes.events.envelope import Unencodable
+from hermes.events.wire import WireEncoder
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
 
@@ -60,6 +62,7 @@ class Outbox:
             max_records=most_kept,
         )
         self._hide = hide
+        self.encoder = WireEncoder()
         self._heads: dict[str, bytes] = {}  # how frames begin, by topic
         self._most = most
         self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
@@ -175,16 +178,9 @@ class Outbox:
         return (1, self._large.popleft()) if self._read >= self._large_behind else None
 
     def _render_each(self, events: list[Mapping[str, Any]]) -> None:
-        """Makes frames of events that can't go together. One that is no JSON can't go at all."""
+        """Makes frames of events that can't go together."""
         self._large_behind = self._read
-        for event in events:
-            try:
-                self._large.append(self._rendered(str(event["type"]), event) + b"}")
-            except UnicodeEncodeError as error:
-                log.warning("an event can't be sent: %.200r (%s)", event["type"], error)
-                with self._lock:
-                    self.dropped += 1
-                    self._missing += 1
+        self._large.extend(self._rendered(str(event["type"]), event) + b"}" for event in events)
 
     def _next_passing(self) -> list[Mapping[str, Any]]:
         """The next transient events, up to where a durable one was born."""
@@ -209,30 +205,48 @@ class Outbox:
         """An event as a frame without its end."""
         if self._hide:
             event = _shown(event)
-        data = _encode(event)
+        data = self.encoder.encode(event)
         if len(data) > _LARGEST:
             self.cut += 1
-            data = _encode(_shortened(event))
+            data = self.encoder.encode(self._shortened(event))
         head = self._heads.get(topic)
         if head is None:
-            head = b'{"_bus_relay":true,"topic":%s,"envelope":' % _encode(topic)
+            head = b'{"_bus_relay":true,"topic":%s,"envelope":' % self.encoder.encode(topic)
             if len(self._heads) < _HEADS:
                 self._heads[topic] = head
         return head + data
 
+    def _shortened(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The event with the beginnings of its long texts, and without what is long otherwise. `cut` names them."""
+        short: dict[str, Any] = {}
+        cut: list[str] = []
+        for name, value in event.items():
+            if isinstance(value, str) and len(value) > _SHORTEST:
+                short[name] = value[:_SHORTEST]
+            elif isinstance(value, str) or len(self.encoder.encode(value)) <= _SHORTEST:
+                short[name] = value
+                continue
+            cut.append(name)
+        return short | {"cut": cut}
+
 
 def _encoded(events: list[Mapping[str, Any]]) -> bytes:
-    """Frames with commas between them; nothing when one of the events is no JSON."""
+    """Frames with commas between them; nothing when one of the events is no JSON, and has to go by itself."""
+    if any(type(event) is Unencodable for event in events):
+        return b""
     try:
         return _encode([_Frame(True, str(event.get("type")), event) for event in events])[1:-1]
-    except UnicodeEncodeError:
+    except (TypeError, ValueError, RecursionError):
         return b""
 
 
 def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """The event without its sensitive fields."""
     hidden = _SENSITIVE.get(str(event["type"]), ())
-    return {name: value for name, value in event.items() if name not in hidden} if hidden else event
+    if not hidden:
+        return event
+    shown = {name: value for name, value in event.items() if name not in hidden}
+    return Unencodable(shown) if type(event) is Unencodable else shown
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
@@ -244,17 +258,3 @@ def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
 def _gap(missing: int, policy: str) -> bytes:
     gap = msgspec.to_builtins(Gap(dropped=missing, pattern="**", policy=policy))
     return b'{"_bus_relay":true,"topic":"gap","envelope":%s' % _encode(gap)
-
-
-def _shortened(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event with the beginnings of its long texts, and without what is long otherwise. `cut` names them."""
-    short: dict[str, Any] = {}
-    cut: list[str] = []
-    for name, value in event.items():
-        if isinstance(value, str) and len(value) > _SHORTEST:
-            short[name] = value[:_SHORTEST]
-        elif isinstance(value, str) or len(_encode(value)) <= _SHORTEST:
-            short[name] = value
-            continue
-        cut.append(name)
-    return short | {"cut": cut}

@@ -26,6 +26,7 @@ from hermes.bridge.ports import Bus
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.bridge.target import is_private
 from hermes.events.origin import is_foreign
+from hermes.events.wire import WireEncoder
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.redaction import mask
 from hermes.settings.sections import Webhook
@@ -38,7 +39,6 @@ _REFUSALS = 5  # how often an address may refuse an event before the next one is
 _READ = 64 * 1024
 _PASSING = frozenset((408, 425, 429))  # refusals that pass
 _SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
-_encode = msgspec.json.Encoder().encode
 
 State = Literal["idle", "sending", "failing", "gone", "no secret"]
 
@@ -56,6 +56,8 @@ class WebhookStats(msgspec.Struct, frozen=True):
     """Events that the address would not have."""
     dropped: int
     """Events for which there was no room."""
+    replaced: int
+    """Values that JSON can't hold, and that were sent as strings."""
 
 
 class _Answer(NamedTuple):
@@ -79,6 +81,7 @@ class WebhookSender:
         thin_out(place)
         self._spool = Spool(place / f"{int(time.time() * 1000):014}-{uuid.uuid4().hex}")
         self._last: object = None
+        self._encoder = WireEncoder()
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._deadline = 0.0
@@ -94,7 +97,7 @@ class WebhookSender:
     def stats(self) -> WebhookStats:
         return WebhookStats(
             self._name, mask(self._webhook.url), self._state, self._delivered, self._spool.waiting, self._attempts,
-            self._refused, self._spool.dropped,
+            self._refused, self._spool.dropped, self._encoder.replaced,
         )  # fmt: skip
 
     def stop(self, grace: float = 3.0) -> None:
@@ -125,10 +128,10 @@ class WebhookSender:
     def _record(self, event: Mapping[str, Any]) -> bytes:
         topic = str(event["type"])
         hidden = frozenset[str]() if self._contents else _SENSITIVE.get(topic, frozenset())
-        data = {name: value for name, value in event.items() if name not in hidden}
+        data = {name: value for name, value in self._encoder.ready(event).items() if name not in hidden}
         place = [event.get(name) for name in ("session_id", "epoch", "seq")]
         name = "-".join(map(str, place)) if place[2] else uuid.uuid4().hex
-        return _encode({"id": name, "type": topic, "timestamp": event.get("ts", 0.0), "data": data})
+        return self._encoder.encode({"id": name, "type": topic, "timestamp": event.get("ts", 0.0), "data": data})
 
     def _start(self) -> None:
         with self._starting:

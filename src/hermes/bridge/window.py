@@ -19,6 +19,8 @@ import msgspec
 
 from hermes.bridge.ports import Bus
 from hermes.events.origin import is_foreign
+from hermes.events.wire import WireEncoder
+from hermes.repeated_errors import RepeatedErrors
 
 log = logging.getLogger("hermes.bridge")
 
@@ -45,9 +47,17 @@ class Window:
     """Open from the start until `close`."""
 
     def __init__(
-        self, folder: Path, bus: Bus, describe: Callable[[], dict[str, Any]], on_dashboard: Callable[[], None]
+        self,
+        folder: Path,
+        bus: Bus,
+        describe: Callable[[], dict[str, Any]],
+        on_dashboard: Callable[[], None],
+        *,
+        errors: RepeatedErrors | None = None,
     ) -> None:
         self._bus = bus
+        self._errors = errors or RepeatedErrors(log)
+        self._is_closed = False
         self._describe = describe
         self._on_dashboard = on_dashboard
         self._path = folder / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
@@ -67,6 +77,7 @@ class Window:
 
     def close(self) -> None:
         """Lets everybody who looks go. Idempotent."""
+        self._is_closed = True
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread
         self._server.close()
@@ -83,8 +94,12 @@ class Window:
         while True:
             try:
                 peer, _ = self._server.accept()
-            except OSError:  # closed
-                return
+            except OSError as error:
+                if self._is_closed:
+                    return
+                time.sleep(self._errors.note("accepting readers of events", error))
+                continue
+            self._errors.over("accepting readers of events")
             threading.Thread(target=self._answer, args=(peer,), name="hermes-window-reader", daemon=True).start()
 
     def _answer(self, peer: socket.socket) -> None:
@@ -124,6 +139,7 @@ class _Reader:
         self._news = threading.Event()
         self._missing = 0
         self._is_over = False
+        self._encode = WireEncoder().encode
 
     def put(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
@@ -153,7 +169,7 @@ class _Reader:
                 self._queue.clear()
                 self._missing = 0
             gap = {"type": "gap", "dropped": missing, "pattern": self._look.pattern, "policy": "drop_oldest"}
-            yield b"".join(_encode(event) + b"\n" for event in ([gap] if missing else []) + events) or b"\n"
+            yield b"".join(self._encode(event) + b"\n" for event in ([gap] if missing else []) + events) or b"\n"
 
 
 def windows(folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.acceptor import Acceptor, accept_streams
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.core.calls import CallRunner, Place
 from hermes.core.ports import Approvals, Journal, Keeper, Policy, Tool
@@ -121,7 +122,7 @@ class Lender:
         self._folder = folder
         self._own_folder = ""
         self._path: Path | None = None
-        self._server: asyncio.Server | None = None
+        self._server: Acceptor | None = None
         self._now: tuple[Place, Lending] | None = None
         self._offered: Mapping[str, Tool] = {}
         self._numbers = itertools.count(1)
@@ -184,7 +185,7 @@ class Lender:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         bound = _bound(path)
         try:
-            self._server = await asyncio.start_unix_server(self._accept, sock=bound, limit=MAX_MESSAGE)
+            self._server = accept_streams(bound, self._accept, limit=MAX_MESSAGE)
         except BaseException:
             bound.close()
             raise

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.core.answers import Answer, Request, is_same_kind
 from hermes.core.compaction import compacted
 from hermes.core.room import trim
 from hermes.schema.event import Event
@@ -63,12 +64,12 @@ class History:
         self.waiting: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
         self._started: dict[str, str] = {}  # calls that began, and those nested in them, without a result: their tools
-        self.asked_calls: dict[str, ApprovalRequested | QuestionAsked] = {}
+        self.asked_calls: dict[str, Request] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
+        """Shapes of calls the user has allowed for the rest of the session."""
         self.text_only: set[str] = set()
         """Pictures of which the user was told that the model can't see them."""
-        """Shapes of calls the user has allowed for the rest of the session."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
         self.open_turn = ""
@@ -203,8 +204,11 @@ class History:
             if message is not None:
                 self.messages.append(message)
 
-    def _answered(self, answer: ApprovalAnswered | QuestionAnswered) -> None:
-        request = self.asked_calls.pop(answer.call_id, None)
+    def _answered(self, answer: Answer) -> None:
+        request = self.asked_calls.get(answer.call_id)
+        if request is None or not is_same_kind(request, answer):
+            return
+        del self.asked_calls[answer.call_id]
         lasting = isinstance(answer, ApprovalAnswered) and answer.answer in ("session", "always")
         if lasting and isinstance(request, ApprovalRequested) and request.memorable:
             self.allowed.add(request.shape)

@@ -19,11 +19,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, Background, InFlight
-from hermes.events.envelope import FLAT, Envelope, Foreign, is_flat, seal
+from hermes.events.envelope import FLAT, Envelope, Foreign, Unencodable, require_mapping, seal
 from hermes.events.recursion import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import Callback, Subscription, SubscriptionStats, is_async, refuse_useless
-from hermes.events.tally import Outcomes
+from hermes.events.tally import Outcomes, Tally
 from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
 
@@ -46,6 +46,7 @@ class BusStats(NamedTuple):
     dropped: int
     pending: int
     refused: int  # publishes that were nested too deep
+    unencodable: int  # events with a value that JSON can't hold; where they are sent on, a string takes its place
     subscriptions: tuple[SubscriptionStats, ...]
 
 
@@ -80,6 +81,7 @@ class Bus:
         "_stopwatch",
         "_trie",
         "_under_way",
+        "_unencodable",
     )
 
     def __init__(
@@ -104,12 +106,14 @@ class Bus:
         self._under_way = 0
         self._ended_calls = 0
         self._outcomes = Outcomes()
+        self._unencodable = Tally()
         self._in_flight = InFlight(self._outcomes)
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:  # noqa: C901, PLR0912
         """Deliver an event to everyone whose pattern matches `topic`.
 
-        Raises for a topic or a payload that can't be an event, never because of a subscriber.
+        Raises for an empty topic and for a payload that is no mapping, never because of a subscriber, or because of
+        what is in the payload.
         """
         # Long, because on this path each call of another function would cost a tenth of the whole. For the same reason
         # the one subscriber that most events have is called right here.
@@ -118,7 +122,7 @@ class Bus:
         except (KeyError, TypeError):
             route = self._find(topic)
         if not route.subscriptions:
-            self._check_unheard(route, payload)
+            require_mapping(payload)  # a publisher learns of that in any case
             return
         if self._under_way >= self._guard.alarm and self._refuses(route):
             return
@@ -129,8 +133,8 @@ class Bus:
             if type(payload) is dict:
                 try:
                     event = Envelope(**payload)
-                except TypeError:  # a name isn't a string; sealing says which
-                    event = seal(payload, route.topic, route.source, started)
+                except TypeError:  # a name isn't a string
+                    event = self._seal(payload, route, started)
                 for value in event.values():
                     kind = type(value)
                     if (
@@ -138,7 +142,7 @@ class Bus:
                         and kind is not int
                         and (kind not in FLAT or (kind is float and value - value))  # not a number, or no end to it
                     ):
-                        event = seal(payload, route.topic, route.source, started)
+                        event = self._seal(payload, route, started) if type(event) is Envelope else event
                         started = clock()  # sealing may take its time, and that isn't the first subscriber's
                         break
                 else:
@@ -148,7 +152,7 @@ class Bus:
             elif type(payload) is Foreign:
                 event = payload
             else:
-                event = seal(payload, route.topic, route.source, started)
+                event = self._seal(payload, route, started)
                 started = clock()
             only = route.only
             if only is None:
@@ -189,10 +193,10 @@ class Bus:
         self._begin(subscription)
         return subscription
 
-    def unsubscribe(self, handle: Subscription) -> bool:
-        """End a subscription. True the first time, False ever after."""
+    def unsubscribe(self, handle: object) -> bool:
+        """End a subscription. True the first time, False ever after, and for anything that is no live handle."""
         if not isinstance(handle, Subscription):
-            raise TypeError(f"a handle that subscribe returned was expected, not {type(handle).__qualname__}")
+            return False
         try:
             del self._live[handle]
         except KeyError:
@@ -226,6 +230,7 @@ class Bus:
             dropped=dropped,
             pending=pending,
             refused=self._guard.refused.value,
+            unencodable=self._unencodable.value,
             subscriptions=tuple(subscription.stats() for subscription in live),
         )
 
@@ -242,6 +247,10 @@ class Bus:
         """End every subscription and stream of `owner`; returns how many there were."""
         owned = [subscription for subscription in self._live.copy() if subscription.owner == owner]
         return sum(self.unsubscribe(subscription) for subscription in owned)
+
+    def end_all(self) -> int:
+        """End every subscription and stream; returns how many there were."""
+        return sum(self.unsubscribe(subscription) for subscription in self._live.copy())
 
     def attach(self, stream: Stream) -> Subscription:
         """Begin the subscription of a stream."""
@@ -324,10 +333,11 @@ class Bus:
             routes[topic] = route
         return route
 
-    def _check_unheard(self, route: _Route, payload: object) -> None:
-        """Refuse a bad payload also when nobody listens, so that a publisher learns of it in any case."""
-        if not is_flat(payload):
-            seal(payload, route.topic, route.source, 0.0)
+    def _seal(self, payload: object, route: _Route, now: float) -> Envelope:
+        event = seal(payload, route.topic, route.source, now)
+        if type(event) is Unencodable:
+            self._unencodable.add()
+        return event
 
     def _refuses(self, route: _Route) -> bool:
         """True when this publish is nested too deep; tells everyone who listens for that."""

@@ -1,19 +1,17 @@
-"""What a subscriber receives: a dict that is JSON all the way down and that nobody can change.
+"""What a subscriber receives: a dict that nobody can change, with the payload's values in it.
 
-Owns the frozen containers and the way from a publisher's payload to them. A payload is copied, never kept; what has a
-natural JSON form takes it; anything else is refused with the place where it was found.
+Owns the frozen containers and the way from a publisher's payload to them. Containers are copied and frozen, tuples stay
+tuples. A value that JSON can't hold stays as it is, and the envelope says so by its type: whoever sends it elsewhere
+puts a string in its place (`wire.py`).
 """
 
-import enum
-import os
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from typing import Any, NoReturn, SupportsIndex
 
 MAX_LEVELS = 100
 MAX_DIGITS = 4300  # of an integer: Python writes and reads no more
 
-# The values that are their own JSON form. Exact types: a subclass may carry more than JSON can.
+# The values that are their own JSON form, and need no look inside.
 FLAT: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 
 _TOO_LARGE = 10**MAX_DIGITS
@@ -31,7 +29,13 @@ class Envelope(dict[str, Any]):
         return self
 
     def __reduce__(self) -> tuple[type["Envelope"], tuple[dict[str, Any]]]:
-        return Envelope, (dict(self),)
+        return Unencodable if type(self) is Unencodable else Envelope, (dict(self),)
+
+
+class Unencodable(Envelope):
+    """An envelope, or a part of one, with something inside that JSON can't hold."""
+
+    __slots__ = ()
 
 
 class Foreign(Envelope):
@@ -73,6 +77,8 @@ def thaw(value: Any) -> Any:
         return {key: thaw(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [thaw(inner) for inner in value]
+    if isinstance(value, tuple):
+        return _tuple_like(value, [thaw(inner) for inner in value])
     return value
 
 
@@ -82,95 +88,23 @@ def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
         return Envelope(type=topic, ts=now, src=source)
     if isinstance(payload, Envelope) and "type" in payload and "ts" in payload and "src" in payload:
         return payload
-    if not isinstance(payload, Mapping):
-        raise TypeError(f"payload: a mapping of names to values was expected, not {_name(payload)}")
-    sealed = _Sealer().mapping(payload, "payload")
-    return Envelope({**sealed, **{k: v for k, v in (("type", topic), ("ts", now), ("src", source)) if k not in sealed}})
+    require_mapping(payload)
+    sealer = _Sealer()
+    content: dict[str, Any] = dict(sealer.items(payload))
+    for name, value in (("type", topic), ("ts", now), ("src", source)):
+        content.setdefault(name, value)
+    return Unencodable(content) if sealer.is_unencodable else Envelope(content)
 
 
-def is_flat(payload: object) -> bool:
-    """True when `payload` is a plain dict of names to values that need no conversion."""
-    if type(payload) is not dict:
-        return payload is None
-    payload = payload.copy()  # another thread may add to it meanwhile
-    for value in payload.values():
-        kind = type(value)
-        if kind is not str and kind is not int and (kind not in FLAT or (kind is float and value - value)):
-            return False
-    return all(type(key) is str for key in payload)
+def require_mapping(payload: object) -> None:
+    """Raises for a payload that has no names."""
+    if payload is not None and type(payload) is not dict and not isinstance(payload, Mapping):
+        kind = type(payload).__qualname__
+        raise TypeError(f"payload: a mapping of names to values was expected, not {kind}")
 
 
-class _Sealer:
-    """One walk through one payload. Knows which containers it is inside of, to recognise a circle."""
-
-    __slots__ = ("_inside",)
-
-    def __init__(self) -> None:
-        self._inside: set[int] = set()
-
-    def value(self, value: object, where: str) -> object:
-        kind = type(value)
-        if kind is Envelope or kind is FrozenList or _is_json(value):
-            return value
-        if kind in FLAT:
-            raise ValueError(f"{where:.200}: {_fault(value)}, which JSON can't hold")
-        if isinstance(value, Mapping):
-            return self.mapping(value, where)
-        if isinstance(value, (list, tuple)):
-            return self.sequence(value, where)
-        if isinstance(value, (set, frozenset)):
-            return self.sequence(_in_order(value), where)
-        return self._converted(value, where)
-
-    def mapping(self, value: Mapping[Any, object], where: str) -> Envelope:
-        self._enter(value, where)
-        sealed: dict[str, object] = {}
-        for key, inner in list(value.items()):
-            if not isinstance(key, str):
-                raise TypeError(f"{where}: a name must be a string, not {_name(key)} {key!r:.60}")
-            name = key if type(key) is str else str.__str__(key)
-            if not _is_json(name):
-                raise ValueError(f"{where:.200}: a name with {_fault(name)}, which JSON can't hold")
-            sealed[name] = inner if _is_json(inner) else self.value(inner, f"{where}.{key:.60}")
-        self._inside.discard(id(value))
-        return Envelope(sealed)
-
-    def sequence(self, value: Iterable[object], where: str) -> FrozenList:
-        self._enter(value, where)
-        sealed = [
-            inner if _is_json(inner) else self.value(inner, f"{where}[{index}]")
-            for index, inner in enumerate(list(value))
-        ]
-        self._inside.discard(id(value))
-        return FrozenList(sealed)
-
-    def _enter(self, container: object, where: str) -> None:
-        if id(container) in self._inside:
-            raise ValueError(f"{where:.200}: the payload contains itself")
-        if len(self._inside) >= MAX_LEVELS:
-            raise ValueError(f"{where:.200}...: nested deeper than {MAX_LEVELS} levels")
-        self._inside.add(id(container))
-
-    def _converted(self, value: object, where: str) -> object:
-        if isinstance(value, enum.Enum):
-            return self.value(value.value, where)
-        # The base's own conversion: a subclass may have another.
-        if isinstance(value, str):
-            return self.value(str.__str__(value), where)
-        if isinstance(value, int):
-            return self.value(int.__int__(value), where)
-        if isinstance(value, float):
-            return self.value(float.__float__(value), where)
-        if isinstance(value, os.PathLike):
-            return self.value(os.fsdecode(value), where)
-        self._enter(value, where)
-        sealed = self.value(_natural_form(value, where), where)
-        self._inside.discard(id(value))
-        return sealed
-
-
-def _is_json(value: Any) -> bool:
-    """True for a flat value that JSON can hold as it is."""
+def is_json(value: Any) -> bool:
+    """True for a string, number, truth value or None that JSON can hold."""
     kind = type(value)
     if kind is str:
         return str.isascii(value) or _is_text(value)
@@ -181,45 +115,81 @@ def _is_json(value: Any) -> bool:
     return kind in FLAT
 
 
+class _Sealer:
+    """One walk through one payload. Knows which containers it is inside of, to recognise a circle."""
+
+    __slots__ = ("_inside", "is_unencodable")
+
+    def __init__(self) -> None:
+        self._inside: set[int] = set()
+        self.is_unencodable = False
+        """Whether it came upon something that JSON can't hold."""
+
+    def items(self, payload: Any) -> list[tuple[Any, Any]]:
+        """The payload's names and frozen values."""
+        self._inside.add(id(payload))
+        return [self._item(name, value) for name, value in list(payload.items())]
+
+    def _item(self, name: object, value: object) -> tuple[object, object]:
+        if type(name) is not str or not is_json(name):
+            self.is_unencodable = True
+        return name, value if is_json(value) else self._frozen(value)
+
+    def _frozen(self, value: object) -> object:
+        """A value that is not plain: containers as frozen copies, anything else as it is."""
+        if type(value) is Envelope:
+            return value
+        if isinstance(value, (Mapping, list, tuple)):
+            return self._frozen_container(value)
+        if isinstance(value, (str, int, float)) and is_json(base_value(value)):
+            return value  # a kind of string or number, such as an enum's
+        self.is_unencodable = True
+        if isinstance(value, set):
+            return frozenset(value)
+        return bytes(value) if isinstance(value, bytearray) else value
+
+    def _frozen_container(self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> object:
+        if id(value) in self._inside or len(self._inside) >= MAX_LEVELS:
+            self.is_unencodable = True  # it contains itself, or goes too deep
+            return value
+        self._inside.add(id(value))
+        try:
+            return self._container(value)
+        except Exception:  # noqa: BLE001 - a container of the publisher's own that can't be read
+            self.is_unencodable = True
+            return value
+        finally:
+            self._inside.discard(id(value))
+
+    def _container(self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> object:
+        if isinstance(value, Mapping):
+            before, self.is_unencodable = self.is_unencodable, type(value) is Unencodable
+            content: dict[Any, Any] = dict([self._item(name, inner) for name, inner in list(value.items())])
+            sealed = Unencodable(content) if self.is_unencodable else Envelope(content)
+            self.is_unencodable = self.is_unencodable or before
+            return sealed
+        inner = [one if is_json(one) else self._frozen(one) for one in list(value)]
+        return FrozenList(inner) if isinstance(value, list) else _tuple_like(value, inner)
+
+
+def _tuple_like(value: tuple[Any, ...], inner: list[Any]) -> tuple[Any, ...]:
+    """A tuple of the same kind with other values; the same one when they are the same."""
+    if all(one is other for one, other in zip(value, inner, strict=True)):
+        return value
+    make = getattr(type(value), "_make", tuple)  # a named one keeps its names
+    return make(inner)
+
+
+def base_value(value: str | float) -> str | int | float:
+    """What a kind of string or number is as a plain one: its own conversion may be another."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
+
+
 def _is_text(value: str) -> bool:
     try:
         value.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _fault(value: object) -> str:
-    if type(value) is str:
-        return "half a surrogate pair"
-    return f"the number {value}" if type(value) is float else f"a number of more than {MAX_DIGITS:,} digits"
-
-
-def _natural_form(value: object, where: str) -> object:
-    # Here and not above: most processes never need it, and it takes a while to load.
-    import msgspec
-
-    try:
-        return msgspec.to_builtins(value, enc_hook=_path_form)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{where}: {_name(value)} has no JSON form ({error})") from error
-    except RecursionError as error:
-        raise ValueError(f"{where}: {_name(value)} contains itself or is nested too deep") from error
-
-
-def _path_form(value: object) -> str:
-    if isinstance(value, os.PathLike):
-        return os.fsdecode(value)
-    raise TypeError(f"found {_name(value)}")
-
-
-def _in_order(values: AbstractSet[Any]) -> list[object]:
-    """A set as the same list every time, where its values can be compared."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return list(values)
-
-
-def _name(value: object) -> str:
-    return type(value).__qualname__

@@ -1,6 +1,6 @@
 """The catalogue: every event class by topic, and `docs/events.md` made from it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import get_args, get_origin
 
@@ -53,6 +53,32 @@ _OTHERS: tuple[type[Event], ...] = (
 _ALL = (*MESSAGES, *_OTHERS, *LEARNING_EVENTS, *TUI_EVENTS, *GATEWAY_EVENTS, *SCHEDULE_EVENTS)
 CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in _ALL})
 
+RESERVED_NAMESPACES = (
+    "api",
+    "codex",
+    "cron",
+    "dashboard",
+    "hermes",
+    "hook",
+    "mcp",
+    "memory",
+    "model",
+    "policy",
+    "skill",
+    "tool",
+)
+"""First segments of topics that nobody has shipped, kept for Hermes."""
+
+
+def _published() -> list[str]:
+    """The first segments of the topics that Hermes publishes."""
+    return sorted({topic.partition(".")[0] for topic in CATALOGUE if "." in topic})
+
+
+def _names(namespaces: Iterable[str]) -> str:
+    return ", ".join(f"`{name}.*`" for name in namespaces)
+
+
 _HEAD = f"""\
 # Events
 
@@ -77,6 +103,16 @@ unsubscribe(handle)
 (first segment of the topic). Session events also carry `session_id`, `turn_id` and, when durable, the cursor `epoch`,
 `seq`; a child session's events carry `root_session_id`. Payload fields never have these names:
 {", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
+Every field below is always there, also at its default.
+
+*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. What JSON can't hold never raises:
+subscribers in the process get it as it is, other processes and the page get a string; `stats().unencodable` counts
+such events.
+
+*Namespaces*: Hermes publishes {_names(_published())} and the topic `gap`, as listed below.
+Reserved, as a later version may publish there: {_names(RESERVED_NAMESPACES)}.
+`feed.*` and `pub.*` are messages of the dashboard's feeds, never events. Plugins publish under `plugin.<name>.*`, or
+under their own name where that is none of these.
 
 *Durable* events are rows of the session's log, written before they are published. *Transient* ones are only published.
 *Sensitive* fields may hold secrets or private text.

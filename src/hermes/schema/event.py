@@ -5,7 +5,9 @@ A durable event is a row of a session's log and carries the cursor `(epoch, seq)
 names (`ENVELOPE_FIELDS`) are never among them.
 """
 
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -21,3 +23,50 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     durable: ClassVar[bool] = True
     role: ClassVar[Role | None] = None
     sensitive: ClassVar[tuple[str, ...]] = ()
+
+
+def payload_of(event: Event) -> dict[str, Any]:
+    """All fields of an event as JSON's own values, those at their default included."""
+    return complete(type(event), msgspec.to_builtins(event))
+
+
+def complete(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an event as they were written, and those that were left out because they are at their default."""
+    defaults, inner = _left_out(kind)
+    whole = defaults | dict(fields)
+    for name, fill in inner.items():
+        whole[name] = fill(whole[name])
+    return whole
+
+
+@cache
+def _left_out(kind: type[msgspec.Struct]) -> tuple[dict[str, Any], dict[str, Callable[[Any], Any]]]:
+    """The defaults of a kind's fields, and how to complete those that hold structs or are lists."""
+    defaults: dict[str, Any] = {}
+    inner: dict[str, Callable[[Any], Any]] = {}
+    for field in msgspec.structs.fields(kind):
+        if not field.required:
+            defaults[field.name] = msgspec.to_builtins(field.default)
+        if (struct := _struct_in(field.type)) is not None and any(_left_out(struct)):
+            inner[field.name] = _filler(struct)
+        elif isinstance(field.default, tuple):
+            inner[field.name] = list  # a new one each time, as JSON has it
+    return defaults, inner
+
+
+def _filler(struct: type[msgspec.Struct]) -> Callable[[Any], Any]:
+    def fill(value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            return complete(struct, value)
+        return [complete(struct, one) for one in value]
+
+    return fill
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The struct that a field holds, alone or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _struct_in(part)) is not None), None)

@@ -244,6 +244,9 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
             description="Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`."
         ),
     ] = ""
+    shown: Annotated[
+        str, Meta(description="Hash of the request as it was shown; an answer that allows must carry it.")
+    ] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What hooks are told of, as events: published by every process that has hooks, and by the gateway in any case.
+"""What hooks are told of, as events: published by every process that runs sessions, with hooks or without.
 
 None of them is a row of a log; a bridge keeps them all the same until the dashboard has them. `session_id` is in the
 envelope, `turn_id` where there is a turn.

@@ -11,8 +11,9 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated, SessionRecovered
+from hermes.schema.events import ApprovalAnswered, QuestionAnswered, SessionCreated, SessionRecovered
 from hermes.schema.messages import MESSAGES, Message
+from hermes.store.answers import require_open
 from hermes.store.database import Database
 from hermes.store.frames import keep_frame
 from hermes.store.leases import Lease, require
@@ -56,7 +57,8 @@ class SessionLog:
     def append(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:
         """Writes the events in order, all or none, and returns once they are on disk.
 
-        With a lease, nothing is written unless that lease still holds.
+        With a lease, nothing is written unless that lease still holds. An answer is written only if it fits a question
+        that is open at that moment.
         """
         return self._db.write(self._appending(session, events, turn, lease))
 
@@ -78,12 +80,13 @@ class SessionLog:
                 require(connection, lease)
             head, epoch = head_of(connection, session)
             now = self._clock.now()
-            return tuple(
-                self._noted(
-                    write_row(connection, Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data), event)
-                )
-                for seq, (entry, event) in enumerate(entries, head + 1)
-            )
+            rows: list[Row] = []
+            for seq, (entry, event) in enumerate(entries, head + 1):
+                if isinstance(event, (ApprovalAnswered, QuestionAnswered)):
+                    require_open(connection, session, event)
+                row = Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data)
+                rows.append(self._noted(write_row(connection, row, event)))
+            return tuple(rows)
 
         return job
 

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import Event
+from hermes.schema.event import Event, complete
 from hermes.store import frames
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -50,9 +50,18 @@ class Row(NamedTuple):
             return None
 
     def envelope(self) -> dict[str, Any]:
-        """The event as every feed shows it: fields at top level, with type, time and cursor."""
+        """The event as every feed shows it: all its fields at top level, with type, time and cursor."""
+        kind = CATALOGUE.get(self.type)  # None for what a newer Hermes wrote
+        fields = _plain.decode(self.data)
+        return self._place() | (complete(kind, fields) if kind else fields)
+
+    def as_written(self) -> dict[str, Any]:
+        """The same with only those fields that are in the log: the others are at their default."""
+        return self._place() | _plain.decode(self.data)
+
+    def _place(self) -> dict[str, Any]:
         place = {"type": self.type, "ts": self.ts, "session_id": self.session, "turn_id": self.turn}
-        return place | {"epoch": self.epoch, "seq": self.seq} | _plain.decode(self.data)
+        return place | {"epoch": self.epoch, "seq": self.seq}
 
 
 COLUMNS = ", ".join(Row._fields)

@@ -62,7 +62,7 @@ class Transfer:
         first = self._log.events(session, limit=1)
         yield _encode(Header(version=VERSION, session_id=first[0].session)).decode()
         for row in self._log.every_event(session):
-            yield _encode(row.envelope()).decode()
+            yield _encode(row.as_written()).decode()
 
     def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
         """Reads one exported session, all or nothing; where its id is taken or unfit, it gets `fresh_id`."""

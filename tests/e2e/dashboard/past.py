@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from hermes.app import App, build
+from hermes.core.answers import approval_hash
 from hermes.learning.change import FileChange, MemoryChange, MemoryEdit, Provenance, SkillChange
 from hermes.learning.learning import Learning, open_learning
 from hermes.schema.event import Event
@@ -99,13 +100,17 @@ def reply(text: str = "", *calls: tuple[str, str, str], cost: float = 0.01, mode
 def approval(call_id: str, command: str, answer: Answer) -> tuple[Event, ...]:
     """A question and a person's answer."""
     arguments = json.dumps({"command": command})
-    return (
-        ApprovalRequested(
-            call_id=call_id, name="terminal", arguments=arguments, summary=command, reason="it needs the network",
-            reach="network", shape=f"program {command.split(maxsplit=1)[0]}",
-        ),
-        ApprovalAnswered(call_id=call_id, answer=answer, by="dashboard"),
-    )  # fmt: skip
+    request = ApprovalRequested(
+        call_id=call_id,
+        name="terminal",
+        arguments=arguments,
+        summary=command,
+        reason="it needs the network",
+        reach="network",
+        shape=f"program {command.split(maxsplit=1)[0]}",
+    )
+    shown = approval_hash(request)
+    return request, ApprovalAnswered(call_id=call_id, answer=answer, by="dashboard", shown=shown)
 
 
 def write_past(home: Path, now: float) -> dict[str, str]:

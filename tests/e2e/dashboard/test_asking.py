@@ -8,6 +8,9 @@ from playwright.async_api import Page, expect
 from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript
 from tests.e2e.dashboard.conftest import PATIENCE, Board
 
+from hermes.core.answers import approval_hash
+from hermes.schema.event import payload_of
+from hermes.schema.events import ApprovalRequested
 from hermes.testing.served import Served, ServedCall
 
 
@@ -59,6 +62,15 @@ async def test_a_no_with_a_reason_reaches_the_model(page: Page, dashboard: Board
     assert "it is meant to be so" in str(dashboard.asked())
     calls = [item for item in (await transcript(page))["items"] if item["kind"] == "tool"]
     assert calls[-1]["status"] == "failed"
+
+
+async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(page: Page, dashboard: Board) -> None:
+    """Whatever characters are in it; the answers of the other tests would not count otherwise."""
+    text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000), 0x1F600)))
+    request = ApprovalRequested(call_id="c", name="terminal", arguments='{"a": "\\u2028"}', summary=text)
+    await page.goto(dashboard.url)
+    script = "async (request) => (await import('/static/app/approvalhash.js')).approvalHash(request)"
+    assert await page.evaluate(script, payload_of(request)) == approval_hash(request)
 
 
 async def test_an_answer_elsewhere_counts_here(page: Page, dashboard: Board) -> None:

@@ -22,6 +22,7 @@ from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
 from hermes.codex.turn import Deadlines, Stage
 from hermes.codex.wire import MAX_LINE
+from hermes.core.answers import approval_hash
 from hermes.core.ports import Decision
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -161,7 +162,7 @@ async def test_a_command_may_be_silent_and_a_person_may_take_their_time(played: 
             waited = loop.create_future()
             loop.call_later(1.0, waited.set_result, None)  # longer than every limit
             await waited
-            await bench.service.answer(session, asked["call_id"], "once", by="test")
+            await bench.service.answer(session, asked["call_id"], "once", by="test", shown=approval_hash(asked))
             assert await codex.receive(number=0) == {"id": 0, "result": {"decision": "accept"}}
             codex.item("completed", {**COMMAND, "status": "completed", "exitCode": 0, "aggregatedOutput": "made"})
             codex.say("Done.")
@@ -490,7 +491,7 @@ async def test_a_tool_of_another_server_is_asked_about_like_any_call(played: Any
             codex.item("started", item)
             asking = asyncio.ensure_future(_ask(codex, "mcpServer/elicitation/request", 0, params))
             asked = await bench.see("agent.approval.requested")
-            await bench.service.answer(session, asked["call_id"], answer, by="test")
+            await bench.service.answer(session, asked["call_id"], answer, by="test", shown=approval_hash(asked))
             got = await asking
             await bench.service.idle(session)
     assert (asked["name"], asked["call_id"]) == ("mcp.lab.erase", "m1")

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from hermes.codex.lend import Ask, Lending, borrow
+from hermes.core.answers import approval_hash
 from hermes.core.ports import Approvals, Decision, Tool, ToolContext
 from hermes.schema.events import ApprovalRequested, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
@@ -90,7 +91,7 @@ async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(le
         with bench.desk.attached("test"):
             await bench.service.submit(session, "search")
             asked = await bench.see("agent.approval.requested")
-            await bench.service.answer(session, asked["call_id"], "once", by="test")
+            await bench.service.answer(session, asked["call_id"], "once", by="test", shown=approval_hash(asked))
             question = await bench.see("agent.question.asked")
             await bench.service.reply(session, question["call_id"], "black", by="test")
             ended = await bench.service.idle(session)

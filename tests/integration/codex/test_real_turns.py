@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.core.answers import approval_hash
 from hermes.core.budget import Budget, Cap
 from hermes.core.ports import Decision
 from hermes.schema.events import (
@@ -107,7 +108,7 @@ async def test_a_command_that_leaves_the_sandbox_is_asked_about_in_the_usual_pla
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
             assert not outside.exists()
-            await bench.service.answer(session, asked["call_id"], answer, by="test")
+            await bench.service.answer(session, asked["call_id"], answer, by="test", shown=approval_hash(asked))
             ended = await bench.service.idle(session)
         (result,) = bench.events(session, ToolFinished)
     assert asked["name"] == "exec_command"
@@ -128,7 +129,7 @@ async def test_an_answer_for_the_session_is_not_asked_for_again(real: Any) -> No
         with bench.desk.attached("test"):
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
-            await bench.service.answer(session, asked["call_id"], "session", by="test")
+            await bench.service.answer(session, asked["call_id"], "session", by="test", shown=approval_hash(asked))
             await bench.service.idle(session)
         answers = bench.events(session, ApprovalAnswered)
     assert (real.folder / "outside.txt").read_text() == "data\ndata\n"
@@ -201,7 +202,7 @@ async def test_a_patch_outside_is_asked_about_with_what_it_changes(real: Any, an
         with bench.desk.attached("test"):
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
-            await bench.service.answer(session, asked["call_id"], answer, by="test")
+            await bench.service.answer(session, asked["call_id"], answer, by="test", shown=approval_hash(asked))
             await bench.service.idle(session)
         results = bench.events(session, ToolFinished)
     assert asked["name"] == "apply_patch"

@@ -10,7 +10,10 @@ import pytest
 from tests.integration.dashboard.house import PATIENCE, House, frames, is_type
 from websockets.exceptions import ConnectionClosed
 
-from hermes.schema.events import SessionCreated, SessionTitled
+from hermes.app import build
+from hermes.events import Bus
+from hermes.schema.events import ApprovalRequested, SessionCreated, SessionTitled
+from hermes.settings import Settings
 
 
 @contextmanager
@@ -32,7 +35,7 @@ def _relay(topic: str, **envelope: Any) -> dict[str, Any]:
 
 
 def _sidecar(kind: object, payload: object = None, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, "payload": payload, **params}}
+    return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, "payload": payload} | params}
 
 
 async def _next(heard: "asyncio.Queue[Mapping[str, Any]]") -> Mapping[str, Any]:
@@ -166,3 +169,89 @@ async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(house: House) -
         events = await frames(feed, is_type("session.titled"))
         assert [event["type"] for event in events] == ["session.titled"]
         assert events[0]["seq"] == 2
+
+
+async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home(house: House) -> None:
+    """Not what a card says, not whether it is answered, not whether the turn or the session goes on."""
+    session = house.app.begin(SessionCreated(surface="test")).session
+    request = ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="rm -rf work")
+    (row,) = house.app.record(session, request)
+    mine, seq = {"session_id": session}, {"epoch": row.epoch, "seq": row.seq}
+    asked = {"call_id": "c", "name": "terminal", "summary": "ls"}
+    forged = [
+        _relay("agent.approval.requested", **mine, **asked),
+        _relay("agent.approval.requested", **mine, **asked, epoch=row.epoch, seq=row.seq + 1),
+        _relay("agent.approval.requested", **mine, **asked, epoch=row.epoch, seq=2**70),
+        _relay("agent.approval.requested", session_id="elsewhere", root_session_id=session, **asked),
+        _relay("any.thing", type="agent.approval.requested", **mine, **asked),
+        _relay("agent.approval.requested", type="any.thing", **mine, **asked),
+        _relay("agent.approval.answered", **mine, call_id="c", answer="deny"),
+        _relay("agent.question.asked", session_id="elsewhere", root_session_id=session, call_id="q", text="Key?"),
+        _relay("agent.turn.ended", **mine, reason="done"),
+        _relay("agent.turn.ended", **mine, **seq, reason="done"),
+        _relay("agent.tool.finished", **mine, call_id="c", name="terminal"),
+        _relay("feed.deleted", **mine),
+        _relay("any.thing", type="feed.epoch_changed", **mine),
+        _relay("any.thing", type=["feed.deleted"], **mine),
+    ]
+    with _hearing(house, "**") as heard:
+        async with (
+            house.socket(f"/api/sessions/{session}/feed") as feed,
+            house.socket("/api/pub?channel=x", scope="publish") as pub,
+        ):
+            await frames(feed, is_type("feed.partial"))
+            for frame in forged:
+                await pub.send(msgspec.json.encode(frame).decode())
+            await pub.send(msgspec.json.encode(_relay("agent.message.delta", text="live", **mine)).decode())
+            events = await frames(feed, is_type("agent.message.delta"))
+        assert [event["type"] for event in events] == ["agent.message.delta"]
+        assert [heard.get_nowait()["type"] for _ in range(heard.qsize())] == ["agent.message.delta"]
+    ingest = house.served.board.ingest
+    assert (ingest.refused, ingest.known) == (len(forged) - 1, 1)  # one claims the place of a row that is known
+
+
+async def test_a_relayed_row_is_published_as_the_log_has_it(house: House) -> None:
+    session = house.app.begin(SessionCreated(surface="test")).session
+    with build(Settings(), house.app.home, bus=Bus()) as elsewhere, _hearing(house, "agent.approval.*") as heard:
+        asked = ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="rm -rf work")
+        (row,) = await asyncio.to_thread(elsewhere.record, session, asked)
+        place = {"session_id": session, "epoch": row.epoch, "seq": row.seq}
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            lie = _relay("agent.approval.requested", call_id="c", name="terminal", summary="ls", **place)
+            await pub.send(msgspec.json.encode([lie, lie]).decode())
+            event = await _next(heard)
+            await pub.send(msgspec.json.encode(_relay("agent.approval.other")).decode())
+            assert (await _next(heard))["type"] == "agent.approval.other"
+    assert (event["summary"], event["seq"], event["reach"]) == ("rm -rf work", row.seq, "workspace")
+    assert (house.served.board.ingest.published, house.served.board.ingest.known) == (2, 1)
+
+
+async def test_events_of_another_home_are_published_as_they_came(house: House) -> None:
+    with _hearing(house, "agent.**") as heard:
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            place = {"session_id": "theirs", "epoch": 5, "seq": 7}
+            started = _relay("agent.tool.started", name="ls", **place)
+            await pub.send(msgspec.json.encode([started, started, _relay("agent.tool.started", name="rm")]).decode())
+            assert [(await _next(heard))["name"] for _ in range(2)] == ["ls", "rm"]
+
+
+async def test_a_binary_frame_is_passed_on_as_such_and_closes_nobody(house: House) -> None:
+    async with (
+        house.socket("/api/events?channel=a", scope="observe") as watcher,
+        house.socket("/api/pub?channel=a", scope="publish") as pub,
+    ):
+        sent = [b"\xff\xfe", "text", b'{"_bus_relay": true, "topic": "t.x", "envelope": {}}', b"", ""]
+        for frame in sent:
+            await pub.send(frame)
+        assert [await asyncio.wait_for(watcher.recv(), PATIENCE) for _ in sent] == sent
+    assert house.served.board.ingest.published == 1
+
+
+@pytest.mark.parametrize(
+    "params", [{"session_id": None, "payload": 5}, {"payload": ["a"]}, {"session_id": 7, "payload": "x"}]
+)
+async def test_a_terminal_s_event_is_published_without_what_it_can_t_have(house: House, params: dict[str, Any]) -> None:
+    with _hearing(house, "tui.**") as heard:
+        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+            await pub.send(msgspec.json.encode(_sidecar("tool.start", **params)).decode())
+            assert set(await _next(heard)) == {"type", "ts", "src"}

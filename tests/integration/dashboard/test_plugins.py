@@ -194,6 +194,10 @@ async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(tmp_path: Path
         "raise ValueError('broken on purpose')",
         "import no_such_module_here",
         "router = 7",
+        "register = 7",
+        "def register(): raise ValueError('broken on purpose')",
+        "async def register(): raise SystemExit(3)",
+        "def register(needed): pass",
         "def (",
         "import sys; sys.exit(3)",
     ],
@@ -216,6 +220,33 @@ async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(tmp_path
         assert await house.call("GET", "/api/plugins/good/x") == {"ok": 1}
         owners = {one.owner for one in default_bus().stats().subscriptions}
         assert "plugin:bad" not in owners
+
+
+_REGISTERED = """
+from hermes_events import publish, subscribe
+
+{kind}def register():
+    subscribe("probe.*", lambda event: publish("quiet.seen", {{"number": event["number"]}}))
+    publish("quiet.registered", {{}})
+"""
+
+
+@pytest.mark.parametrize("kind", ["", "async "])
+async def test_a_plugin_registers_itself_and_needs_no_router(tmp_path: Path, kind: str) -> None:
+    _plugin(Home(tmp_path / "home"), "quiet", _REGISTERED.format(kind=kind))
+    seen: list[tuple[str, int]] = []
+    handle = default_bus().subscribe("quiet.*", lambda event: seen.append((event["type"], event.get("number", 0))))
+    try:
+        async with opened(tmp_path) as house:
+            assert (await _enable(house, "quiet"))["state"] == "enabled"
+            default_bus().publish("probe.x", {"number": 1})
+            assert seen == [("quiet.registered", 0), ("quiet.seen", 1)]
+            assert (await house.ask("GET", "/api/plugins/quiet/x")).status_code == 404
+            await house.call("PUT", "/api/plugins/quiet", {"enabled": False})
+            default_bus().publish("probe.x", {"number": 2})
+            assert len(seen) == 2
+    finally:
+        default_bus().unsubscribe(handle)
 
 
 _STUBBORN = """

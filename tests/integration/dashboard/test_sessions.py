@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from tests.integration.dashboard.house import PATIENCE, House, frames, is_type, opened
 
+from hermes.core.answers import approval_hash
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.learning import open_learning
 from hermes.settings import Secrets
@@ -75,7 +76,17 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(tmp_p
             path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
             assert (await house.ask("POST", path, {"answer": "once"}, scope="chat")).status_code == 403
             assert not (tmp_path / "a.txt").exists()
-            assert await house.call("POST", path, {"answer": "once"}, scope="approve") == {"counted": True}
+            other = approval_hash(asked | {"summary": "read a file"})
+            for unseen in ({"answer": "once"}, {"answer": "once", "shown": ""}, {"answer": "once", "shown": other}):
+                refused = await house.ask("POST", path, unseen, scope="approve")
+                assert refused.status_code == 409
+                assert refused.json()["error"] == "The request is not the one that was shown."
+            question = path.replace("approvals", "questions")
+            assert (await house.ask("POST", question, {"text": "yes"}, scope="chat")).status_code == 409
+            assert not (tmp_path / "a.txt").exists()
+            assert waiting["shown"] == approval_hash(asked)
+            answer = {"answer": "once", "shown": waiting["shown"]}
+            assert await house.call("POST", path, answer, scope="approve") == {"counted": True}
             await frames(socket, is_type("agent.turn.ended"))
             assert (tmp_path / "a.txt").read_text() == "x"
             assert await house.call("POST", path, {"answer": "deny"}, scope="approve") == {"counted": False}
@@ -247,7 +258,8 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_
             (waiting,) = (await house.call("GET", "/api/approvals"))["waiting"]
             assert waiting["call_id"] == asked["call_id"]
             path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
-            assert await house.call("POST", path, {"answer": "once"}, scope="approve") == {"counted": True}
+            answer = {"answer": "once", "shown": approval_hash(asked)}
+            assert await house.call("POST", path, answer, scope="approve") == {"counted": True}
             ended = (await frames(socket, is_type("agent.turn.ended")))[-1]
             assert ended["reason"] == "done"
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0

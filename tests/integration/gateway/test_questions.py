@@ -9,8 +9,9 @@ from tests.integration.gateway.house import House, opened
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
-from hermes.schema.events import ApprovalAnswered
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested
 from hermes.settings import Home, Secrets, Settings
+from hermes.surfaces.gateway.questions import number_of
 from hermes.testing import FakeIds
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
@@ -93,17 +94,24 @@ async def test_the_first_answer_counts_between_telegram_and_another_process(tmp_
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
-async def test_of_two_answers_the_chat_shows_the_one_that_counts(tmp_path: Path) -> None:
+async def test_a_button_does_not_allow_what_its_message_did_not_show(tmp_path: Path) -> None:
+    """After a crash a call is asked about once more, and by then it may do something else."""
     async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
-                (asked,) = await Agent(app, Secrets({}, {})).service.pending(house.session)
-                answered = ApprovalAnswered(call_id=asked.call_id, answer="deny", by="first")
-                app.record(house.session, answered, msgspec.structs.replace(answered, answer="once", by="second"))
-            await telegram.sees("denied then")  # said after both were dealt with
-            assert "Denied · first" in question.text
+            (asked,) = await house.gateway.staff.service(house.session).pending(house.session)
+            assert isinstance(asked, ApprovalRequested)
+            changed = msgspec.structs.replace(asked, summary="overwrite another file")
+            house.app.record(house.session, changed)
+            second = await telegram.sees("overwrite another file")
+            telegram.press(question, "Allow")
+            await telegram.until(lambda server: bool(server.notes))
+            assert telegram.notes[0].startswith("The request is not the one that was shown.")
+            assert number_of(house.session, asked) not in second.text
+            assert answers(house) == []
+            telegram.press(question, "Deny")
+            await telegram.sees("denied then")
         assert not (tmp_path / "elsewhere.txt").exists()
 
 

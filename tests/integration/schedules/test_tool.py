@@ -10,6 +10,7 @@ import msgspec
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.schedules import Draft, JobBook
+from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
@@ -63,7 +64,8 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(tmp_path: P
                     question = await asyncio.wait_for(asked.get(), 20)
                     assert "a job, every weekday at 9:00; the first run is on" in question["summary"]
                     assert "09:00 (Europe/Berlin); at most $0.20" in question["summary"]
-                    await agent.service.answer(session, question["call_id"], answer, by="test")  # type: ignore[arg-type]
+                    shown = approval_hash(question)
+                    await agent.service.answer(session, question["call_id"], answer, by="test", shown=shown)  # type: ignore[arg-type]
                     await agent.service.idle(session)
             (job,) = app.store.schedules.jobs()
             assert (job.by, job.deliver, job.prompt) == (session, f"session:{session}", "tell the news")

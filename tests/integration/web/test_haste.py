@@ -1,6 +1,7 @@
 """Connections that get nowhere are let go, wherever Hermes listens; slow answers are not their peers' fault."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from hermes.app import build
 from hermes.events.bus import Bus
+from hermes.repeated_errors import RepeatedErrors
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import Api
 from hermes.surfaces.gateway.api_server.server import ApiServer
@@ -54,7 +56,7 @@ async def _listening(requests: type[HastyRequests]) -> AsyncIterator[tuple[str, 
         body = await read_body(receive, 10_000_000)
         await answer(send, 200, str(len(body or b"")).encode())
 
-    listener = Listener("127.0.0.1", 0)
+    listener = Listener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
     listener.requests = requests
     try:
         yield await listener.add("/hook", application), go

@@ -1,10 +1,12 @@
 """Wherever Hermes listens, a request has one end that everybody sees at the same place."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
+from hermes.repeated_errors import RepeatedErrors
 from hermes.surfaces.dashboard.protocol import Requests
 from hermes.surfaces.gateway.api_server.server import ApiServer
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
@@ -34,7 +36,7 @@ async def test_what_can_be_read_in_two_ways_is_refused(lines: str, status: bytes
         await read_body(receive, 100)
         await answer(send, 200, b"ok")
 
-    listener = Listener("127.0.0.1", 0)
+    listener = Listener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
     url = await listener.add("/hook", application)
     host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))

@@ -86,9 +86,30 @@ def test_unsubscribe_is_true_once_and_false_after(bus: Bus) -> None:
     assert Bus().unsubscribe(handle) is False
 
 
-def test_unsubscribe_refuses_what_is_no_handle(bus: Bus) -> None:
-    with pytest.raises(TypeError, match="handle"):
-        bus.unsubscribe("a")  # type: ignore[arg-type]
+class _Equal:
+    """Says that it is whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+
+@pytest.mark.parametrize("handle", [None, "a", 5, [], {}, object(), _Equal(), Bus().subscribe("a", print)])
+def test_anything_that_is_no_live_handle_of_the_bus_is_not_unsubscribed(bus: Bus, handle: Any) -> None:
+    live = bus.subscribe("a", print)
+    assert bus.unsubscribe(handle) is False
+    assert bus.unsubscribe(live) is True
+
+
+def test_all_subscriptions_can_be_ended_at_once(bus: Bus) -> None:
+    seen: list[Envelope] = []
+    handles = [bus.subscribe("a", seen.append), bus.subscribe("**", seen.append)]
+    assert bus.end_all() == 2
+    bus.publish("a")
+    assert seen == []
+    assert [bus.unsubscribe(handle) for handle in handles] == [False, False]
 
 
 @pytest.mark.parametrize("bad", [None, 5, b"a", ["a"]])

@@ -1,8 +1,16 @@
-"""The log of Hermes itself, `logs/hermes.log`: made by the first record, for this user only, without secrets."""
+"""The log of Hermes itself, `logs/hermes.log`: made by the first record, for this user only, without secrets.
+
+What repeats is written once, then counted: a loop that fails can't fill the disk. Once made, the file stays open, and a
+file handle is kept for it before: a process that has run out of them can still say so.
+"""
 
 import contextlib
+import copy
+import errno
 import logging
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.errors import HermesError
@@ -12,6 +20,42 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
 
 MAX_BYTES = 5 * 1024 * 1024  # then the file becomes hermes.log.1, in place of the one before
+LIBRARIES = ("asyncio", "uvicorn")  # whose warnings go into the same file
+_FIRST_QUIET_S = 1.0  # in which the same record is only counted; twice as long each time
+_MAX_QUIET_S = 3600.0
+_MAX_REMEMBERED = 256  # records
+
+
+class Repeats:
+    """Lets a warning or an error through once, then counts it; after a while, which grows, with how often it came."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: dict[tuple[str, int, str], tuple[float, float, int]] = {}  # quiet until, how long, how many
+
+    def passed(self, record: logging.LogRecord) -> logging.LogRecord | None:
+        """The record as it is to be written; None when it is only counted."""
+        if record.levelno < logging.WARNING:
+            return record
+        message = record.getMessage()
+        error = record.exc_info[1] if record.exc_info else None
+        key = (record.name, record.levelno, f"{message} {error!r}")
+        now = self._clock()
+        until, quiet, count = self._known.pop(key, (now, 0.0, 0))
+        if now < until:
+            self._known[key] = (until, quiet, count + 1)
+            return None
+        # After a silence as long as the last one it counts as new.
+        quiet = min(quiet * 2, _MAX_QUIET_S) if quiet and now < until + quiet else _FIRST_QUIET_S
+        self._known[key] = (now + quiet, quiet, 0)
+        if len(self._known) > _MAX_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        if not count:
+            return record
+        again = copy.copy(record)
+        again.msg, again.args = f"{message} (repeated {count:,} times since)", None
+        again.exc_info = again.exc_text = again.stack_info = None
+        return again
 
 
 class LogFile(logging.Handler):
@@ -20,26 +64,53 @@ class LogFile(logging.Handler):
     def __init__(self, home: Home) -> None:
         super().__init__()
         self._home = home
+        self._file = -1
+        self._spare = _spare()
+        self._repeats = Repeats()
         self.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
 
     # pyrefly: ignore[missing-override-decorator]
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = printable(mask(self.format(record))) + "\n"
+            passed = self._repeats.passed(record)
+            if passed is None:
+                return
+            line = printable(mask(self.format(passed))) + "\n"
             self._append(line.encode(errors="backslashreplace"))
         except (OSError, HermesError):  # a log that can't be written stops nothing
             return
         except Exception:  # noqa: BLE001 - nor does a record that can't be formatted
             return
 
+    # pyrefly: ignore[missing-override-decorator]
+    def close(self) -> None:
+        """Lets go of the file."""
+        for handle in (self._file, self._spare):
+            if handle >= 0:
+                os.close(handle)
+        self._file = self._spare = -1
+        super().close()
+
     def _append(self, line: bytes) -> None:
         path = self._home.ensure(self._home.logs).logs / "hermes.log"
         _rotate(path)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        if self._file < 0 or not _is_at(path, self._file):
+            self._open(path)
+        os.write(self._file, line)
+
+    def _open(self, path: Path) -> None:
+        """Opens the file; one that was moved away, by us or another process, is let go of."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
         try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
+            self._file = _opened(path)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or self._spare < 0:
+                raise
+            os.close(self._spare)
+            self._spare = -1
+            self._file = _opened(path)
 
 
 def start() -> None:
@@ -48,9 +119,35 @@ def start() -> None:
     if any(isinstance(handler, LogFile) for handler in logger.handlers):
         return
     with contextlib.suppress(HermesError):  # without a home the command fails by itself
-        logger.addHandler(LogFile(find_home()))
+        file = LogFile(find_home())
+        logger.addHandler(file)
         logger.setLevel(settings_of_this_run().logging.level.upper())
         logger.propagate = False
+        for name in LIBRARIES:
+            library = logging.getLogger(name)
+            library.addHandler(file)
+            library.setLevel(logging.WARNING)
+            library.propagate = False
+
+
+def _spare() -> int:
+    """A file handle that is given up when there is no other for the log."""
+    try:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
 
 
 def _rotate(path: Path) -> None:

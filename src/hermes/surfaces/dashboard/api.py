@@ -2,6 +2,7 @@
 OpenAPI description, so that none of them can lack one."""
 
 import asyncio
+import errno
 import inspect
 import logging
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute, compile_path
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hermes.errors import (
+    AnswerRefused,
     HermesError,
     ModelError,
     SessionBusy,
@@ -40,6 +42,7 @@ MAX_BODY = 16 * 1024 * 1024  # bytes of a request; pictures are sent in it
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
     (SessionBusy, 409),
+    (AnswerRefused, 409),
     (StoreBusy, 503),
     (StoreFull, 507),
     (UsageError, 400),
@@ -140,6 +143,9 @@ def _handler(endpoint: Endpoint) -> Callable[[Request], Any]:
             return Response(status_code=400)
         except Exception as error:  # the boundary of a request: it is logged, and the others go on
             log.exception("%s %s failed", endpoint.method, endpoint.path)
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                hint = "Close some pages or terminals, or raise the limit (ulimit -n), and try again."
+                return json({"error": "Hermes has run out of file handles.", "hint": hint}, status=503)
             return json({"error": f"{type(error).__name__}: {error}", "hint": "The log has more."}, status=500)
         return found if isinstance(found, Response) else json(found)
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from hermes.app import App
 from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Staff
+from hermes.core.answers import approval_hash
+from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
@@ -51,7 +51,8 @@ class Dashboard:
         pending = await self.staff.service(session).pending(session)
         return [
             {"session_id": session, "kind": "approval" if isinstance(one, ApprovalRequested) else "question"}
-            | msgspec.to_builtins(one)
+            | payload_of(one)
+            | ({"shown": approval_hash(one)} if isinstance(one, ApprovalRequested) else {})
             for one in pending
         ]
 

@@ -10,7 +10,9 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app import App
+from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
+from hermes.schema.catalogue import CATALOGUE
 from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
@@ -18,12 +20,16 @@ from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
 log = logging.getLogger("hermes.dashboard")
 
 _LARGEST = 2**53  # of an epoch or a number
+_DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
+_OWN = ("feed.", "pub.")  # what a feed says of itself; no event has such a name
 
 
 class _Params(msgspec.Struct, gc=False):
+    """Of a terminal's event. A payload that is no object and an id that is no text are left out."""
+
     type: str = ""
-    session_id: str = ""
-    payload: dict[str, Any] | None = None
+    session_id: Any = None
+    payload: Any = None
 
 
 class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
@@ -99,7 +105,7 @@ class Ingest:
         Gives what a publisher that numbers its frames is to be told.
         """
         for inbox in self._channels.get(channel, ()):
-            inbox.put(Item(text.encode() if isinstance(text, str) else text))
+            inbox.put(Item(text.encode()) if isinstance(text, str) else Item(text, binary=True))
         with self._hub.relaying():
             return self._take_all(self._read(text))
 
@@ -155,14 +161,10 @@ class Ingest:
     def _publish(self, frame: _Frame) -> None:
         topic, payload = frame.topic, frame.envelope
         if frame.relay and topic and payload is not None:
-            if "seq" in payload and not self._is_news(payload):
-                self.known += 1
+            if not self._passes(topic, payload):
                 return
         elif frame.method == "event" and frame.params is not None and frame.params.type:
-            topic = f"tui.{frame.params.type}"
-            payload = {**(frame.params.payload or {}), "session_id": frame.params.session_id}
-            for name in ("type", "ts", "src"):  # these are ours to say
-                payload.pop(name, None)
+            topic, payload = _of_terminal(frame.params)
         else:
             self._refuse("neither a relayed event nor a terminal's")
             return
@@ -173,18 +175,77 @@ class Ingest:
         else:
             self.published += 1
 
-    def _is_news(self, payload: dict[str, Any]) -> bool:
-        """Whether a row of a log was not published here before: found in the log, or sent by another process."""
-        session, cursor = payload.get("session_id"), cursor_of(payload)
-        return not (cursor[1] and isinstance(session, str)) or self._app.is_news(session, *cursor)
+    def _passes(self, topic: str, payload: dict[str, Any]) -> bool:
+        """Whether a relayed event is to be published as it was sent.
+
+        Of a session in this home's log an event of a durable kind counts only as the row that the log has: that row is
+        published, whatever was sent. Otherwise whoever may publish could change what a person is asked to allow.
+        """
+        kind = payload.get("type", topic)
+        if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
+            self._refuse("a name that no event has")
+            return False
+        session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
+        if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
+            if topic == kind and isinstance(session, str):
+                self._publish_row(topic, session, epoch, seq)
+            else:
+                self._refuse("of a durable kind, but no row")
+            return False
+        if seq and isinstance(session, str) and not self._app.is_news(session, epoch, seq):
+            self.known += 1
+            return False
+        return True
+
+    def _is_of_this_home(self, payload: dict[str, Any]) -> bool:
+        """Whether the event names a session of this log, as its own or as the one that it works for."""
+        named = (payload.get("session_id"), payload.get("root_session_id"))
+        return any(isinstance(session, str) and self._has(session) for session in named)
+
+    def _has(self, session: str) -> bool:
+        try:
+            return self._app.has_log and bool(self._app.store.log.events(session, limit=1))
+        except SessionNotFound:
+            return False
+        except StoreError as error:  # what can't be looked up is not believed
+            log.debug("whether there is a session %.200r can't be told: %s", session, error)
+            return True
+
+    def _publish_row(self, topic: str, session: str, epoch: int, seq: int) -> None:
+        if self._app.has_published(session, epoch, seq):
+            self.known += 1
+            return
+        try:
+            rows = self._app.store.log.events(session, after=seq - 1, limit=1) if 0 < seq < _LARGEST else []
+        except StoreError as error:
+            self._refuse(str(error))
+            return
+        row = next((row for row in rows if (row.epoch, row.seq, row.type) == (epoch, seq, topic)), None)
+        if row is None:
+            self._refuse("the log has no such row")
+            return
+        self._app.publish(row, foreign=True)
+        self.published += 1
 
     def _refuse(self, why: str) -> None:
         self.refused += 1
         log.debug("a frame was not published: %s", why)
 
 
-async def pass_on(inbox: Inbox, send: Callable[[bytes], Awaitable[None]]) -> None:
-    """Sends what comes into an inbox, frame by frame, and says where frames are missing."""
+def _of_terminal(params: _Params) -> tuple[str, dict[str, Any]]:
+    """The topic and payload of a terminal's event. Its type, time and source are ours to say."""
+    content = params.payload if isinstance(params.payload, dict) else {}
+    payload = {name: value for name, value in content.items() if name not in ("type", "ts", "src")}
+    if isinstance(params.session_id, str):
+        payload["session_id"] = params.session_id
+    return f"tui.{params.type}", payload
+
+
+Send = Callable[[bytes], Awaitable[None]]
+
+
+async def pass_on(inbox: Inbox, send: Send, send_binary: Send) -> None:
+    """Sends what comes into an inbox, frame by frame and each as it came, and says where frames are missing."""
     while True:
         await inbox.wait()
         if inbox.is_over:
@@ -193,5 +254,5 @@ async def pass_on(inbox: Inbox, send: Callable[[bytes], Awaitable[None]]) -> Non
         if dropped:
             await send(msgspec.json.encode({"type": "gap", "dropped": dropped}))
         for item in items:
-            await send(item.data)
+            await (send_binary if item.binary else send)(item.data)
         await asyncio.sleep(0)

@@ -7,6 +7,7 @@ leaves nothing behind.
 import asyncio
 import contextlib
 import hashlib
+import inspect
 import logging
 import posixpath
 import sys
@@ -57,15 +58,19 @@ class Running:
             with running._in_its_name():
                 module = _import(plugin, api, files)
                 app = _application(module)
-                running._life = asyncio.get_running_loop().create_task(running._live(app))
+                register = _register_of(module)
+                running._life = asyncio.get_running_loop().create_task(running._live(app, register))
                 await running._until_begun(running._life, patience)
                 running._app = app
         return running
 
-    async def _live(self, app: Any) -> None:
+    async def _live(self, app: Any, register: Callable[[], Any] | None) -> None:
         """From its start to its end in one task: what it opens, it may have to close in the same one."""
         try:
-            async with app.router.lifespan_context(app):
+            lifespan = app.router.lifespan_context(app) if app is not None else contextlib.nullcontext()
+            async with lifespan:
+                if register is not None and inspect.isawaitable(done := register()):
+                    await done
                 self._begun.set()
                 await self._ending.wait()
         except SystemExit as error:  # out of a task it would end the dashboard
@@ -92,7 +97,7 @@ class Running:
         """One request, as a task of the plugin: it ends with it."""
         app = self._app
         if app is None:
-            await JSONResponse({"error": "This plugin has no routes.", "hint": ""}, 404)(scope, receive, send)
+            await _not_found("This plugin has no routes.", scope, receive, send)
             return
         with self._in_its_name():
             work = asyncio.get_running_loop().create_task(_call(app, scope, receive, send))
@@ -175,10 +180,7 @@ class Plugins:
         name = scope["path"].removeprefix("/api/plugins/").partition("/")[0]
         running = self._running.get(name)
         if running is None:
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 4004})
-            else:
-                await JSONResponse({"error": "There is no such plugin.", "hint": ""}, 404)(scope, receive, send)
+            await _not_found("There is no such plugin.", scope, receive, send)
             return
         await running.serve({**scope, "root_path": f"/api/plugins/{name}"}, receive, send)
 
@@ -213,18 +215,35 @@ def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
     return sealed.load(plugin.folder, posixpath.normpath(f"dashboard/{api}"), files, f"{_PREFIX}{plugin.name}")
 
 
+def _register_of(module: ModuleType) -> Callable[[], Any] | None:
+    """Its `register()`, which is called once when it starts, and may be async; None when it has none."""
+    register = getattr(module, "register", None)
+    if register is not None and not callable(register):
+        raise HermesError("its `register` can't be called: a function without parameters was expected")
+    return register
+
+
 def _application(module: ModuleType) -> Any:
-    """Its router as an application. FastAPI is loaded only here: most dashboards never need it."""
+    """Its router as an application; None without one. FastAPI is loaded only here: most dashboards never need it."""
+    router = getattr(module, "router", None)
+    if router is None:
+        return None
     try:
         from fastapi import APIRouter, FastAPI
     except ImportError as error:
         raise HermesError("fastapi is not installed.", hint=install_hint("web")) from error
-    router = getattr(module, "router", None)
     if not isinstance(router, APIRouter):
-        raise HermesError("it has no `router`, a FastAPI APIRouter")
+        raise HermesError("its `router` is no FastAPI APIRouter")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(router)
     return app
+
+
+async def _not_found(error: str, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4004})
+    else:
+        await JSONResponse({"error": error, "hint": ""}, 404)(scope, receive, send)
 
 
 async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -40,6 +40,7 @@ from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
 from hermes.surfaces.dashboard.running import announce, withdraw
 from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
 from hermes.surfaces.web.listening import listen
+from hermes.surfaces.web.server import Server
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PATIENCE = 5  # seconds for connections to end
@@ -128,7 +129,7 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         scheme = "https" if settings.tls_cert else "http"
         place = Place(scheme, settings.host, listener.getsockname()[1])
         served = put_together(app, secrets, place)
-        server = _Server(_config(served, settings.tls_cert, settings.tls_key))
+        server = Server(_config(served, settings.tls_cert, settings.tls_key), app.errors, "the dashboard")
         announce(app.home, served.board.doors.keys, place.url, os.getpid())
         app.go_live(secrets, "dashboard")
         served.board.ingest.own = app.outside.publisher if app.outside else ""
@@ -142,16 +143,7 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         listener.close()
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs it: uvicorn would raise them again before anything is closed."""
-
-    @contextlib.contextmanager
-    # pyrefly: ignore[missing-override-decorator]
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-async def _run(server: _Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event) -> None:
+async def _run(server: Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     serving = loop.create_task(server.serve(sockets=[listener]))
     stopping = loop.create_task(stop.wait())

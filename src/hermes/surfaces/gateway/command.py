@@ -13,6 +13,7 @@ from hermes.app import App, build
 from hermes.errors import HermesError, StoreBusy, UsageError
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
+from hermes.settings.redaction import mask
 from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
@@ -133,6 +134,12 @@ def _status(home: Home, *, as_json: bool) -> int:
         print(f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns at work.")
     if status.problem:
         print(f"Problem: {one_line(status.problem)}")
+    for one in status.problems:
+        times = "once" if one.count == 1 else f"{one.count:,} times"
+        after = ". It works again." if one.is_over else ""
+        print(
+            f"Problem: {one.what} failed {times}, last {_ago(now - one.last)} ago: {one_line(mask(one.error))}{after}"
+        )
     if not status.parts:
         print("No platform is configured. See: hermes gateway --help")
     for line in _lines(status.parts, now):

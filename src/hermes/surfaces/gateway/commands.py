@@ -10,6 +10,7 @@ from hermes.app.agent import ApprovalMode, ModelInfo
 from hermes.app.service import SessionService
 from hermes.app.staff import Staff
 from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.core.answers import approval_hash
 from hermes.errors import SessionNotFound
 from hermes.learning.change import LearningError
 from hermes.schema.events import ApprovalRequested, SessionTitled
@@ -208,7 +209,8 @@ class Commands:
             return choice(meant)
         session, asked = meant[0]
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
-        counted = await self._staff.service(session).answer(session, asked.call_id, verdict, by=by)
+        service, shown = self._staff.service(session), approval_hash(asked)
+        counted = await service.answer(session, asked.call_id, verdict, by=by, shown=shown)
         return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:

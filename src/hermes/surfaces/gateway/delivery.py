@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.app.approvals import is_first_answer
+from hermes.core.answers import approval_hash
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -61,6 +61,13 @@ def concerns(event: Mapping[str, Any]) -> bool:
     """Whether a chat shows something because of this event of its session: words from a chat stand there already."""
     kind = event["type"]
     return kind == MessageDelta.topic or (kind in _SHOWN and not (kind == UserMessage.topic and event.get("via")))
+
+
+def _is_same(one: ApprovalRequested | QuestionAsked, other: ApprovalRequested | QuestionAsked) -> bool:
+    """Whether two questions ask the same: the answer to one would do for the other."""
+    if isinstance(one, ApprovalRequested) and isinstance(other, ApprovalRequested):
+        return approval_hash(one) == approval_hash(other)
+    return isinstance(one, QuestionAsked) and isinstance(other, QuestionAsked)
 
 
 class Delivery:
@@ -270,8 +277,8 @@ class Delivery:
             answer = other.event
             if isinstance(answer, ApprovalAnswered | QuestionAnswered) and answer.call_id == asked.call_id:
                 return
-        before = self._office.asked(row, asked.call_id)
-        if any(self._office.ledger.everywhere(row.session, seq) for seq, _ in before):
+        before = [seq for seq, other in self._office.asked(row, asked.call_id) if _is_same(other, asked)]
+        if any(self._office.ledger.everywhere(row.session, seq) for seq in before):
             return  # it was asked before a crash, and its buttons are still good
         for key, chat, elsewhere in self._office.audience(self._binding, asked):
             post = self._office.posts[chat.platform]
@@ -282,8 +289,7 @@ class Delivery:
     async def _settle(self, row: Row, answered: ApprovalAnswered | QuestionAnswered) -> None:
         """Everybody who was asked sees the answer that counts."""
         found = self._office.asked(row, answered.call_id)
-        log = self._office.log
-        if not found or not await asyncio.to_thread(is_first_answer, log, row.session, answered.call_id, row.seq):
+        if not found:
             return
         asked = found[-1][1]
         if answered.by == "nobody":

@@ -33,6 +33,7 @@ _BACKLOG = 30.0  # seconds that new messages wait for old replies
 _SETTLING = 30.0  # seconds for what a crash left
 _KEPT = 30 * 24 * 3600.0  # seconds that ids of messages are known
 _LOOK = 0.25  # seconds between looks whether the status has changed
+_WRITING = "writing the status"
 _UNATTENDED = frozenset(("webhook",))  # platforms on which nobody can be asked
 
 
@@ -47,7 +48,7 @@ class Gateway:
         self.staff = Staff(app, secrets, "gateway", self._place)
         self._office = Office(app, self.staff, self._access)
         self._reception = Reception(app, self.staff, self._access, self._office, Rooms(app, self._office))
-        self._listener = Listener(gateway.host, gateway.port)
+        self._listener = Listener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -73,7 +74,7 @@ class Gateway:
         self._reception.replay()
         self._connect()
         self.status.state = "running"
-        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors)})
+        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors), "user": ""})
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
         """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
@@ -86,7 +87,7 @@ class Gateway:
         if self._app.outside is not None:
             await asyncio.to_thread(self._app.outside.reload, secrets)
         await self._listener.close()
-        self._listener = Listener(settings.gateway.host, settings.gateway.port)
+        self._listener = Listener(settings.gateway.host, settings.gateway.port, self._app.errors)
         await self._build()
         self._connect()
         self.status.problem = ""
@@ -234,8 +235,10 @@ class Gateway:
                 self.status.heartbeat, written = now, state
                 try:
                     await asyncio.to_thread(write_status, self._app.home, self.status)
-                except HermesError as error:
-                    log.warning("the status can't be written: %s", error)
+                except (HermesError, OSError) as error:
+                    await asyncio.sleep(self._app.errors.note(_WRITING, error))
+                else:
+                    self._app.errors.over(_WRITING)
             await asyncio.sleep(_LOOK)
 
     def _state(self) -> object:
@@ -244,4 +247,6 @@ class Gateway:
         status.parts = [*(one.status for one in self._supervisors.values()), *self._broken]
         status.turns = sum(service.turns for service in self.staff.services())
         status.url = self._listener.url
-        return status.state, status.problem, [(one.name, one.state, one.error_at) for one in status.parts]
+        status.problems = self._app.errors.problems()
+        failing = [one.what for one in status.problems if not one.is_over]
+        return status.state, status.problem, failing, [(one.name, one.state, one.error_at) for one in status.parts]

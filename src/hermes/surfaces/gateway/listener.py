@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes.errors import HermesError
 from hermes.installation import install_hint
+from hermes.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.listening import listen
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _PATIENCE = 5  # seconds for connections to end
 class Listener:
     """Serves ASGI applications by the beginning of their path."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, errors: RepeatedErrors) -> None:
+        self._errors = errors
         self._host = host
         self._port = port
         self._paths: dict[str, Application] = {}
@@ -56,6 +58,7 @@ class Listener:
             import uvicorn
 
             from hermes.surfaces.web.haste import HastyRequests
+            from hermes.surfaces.web.server import Server
         except ImportError as error:
             raise HermesError("Listening needs a part that is not installed.", hint=install_hint("web")) from error
         hint = "Choose another: hermes config set gateway.port 8711"
@@ -73,9 +76,8 @@ class Listener:
             lifespan="off",
             timeout_graceful_shutdown=_PATIENCE,
         )
-        self._server = server = uvicorn.Server(config)
-        # `serve` would take over the signals, which are the gateway's: it drains.
-        self._serving = asyncio.get_running_loop().create_task(server._serve(sockets=[place]))  # noqa: SLF001
+        self._server = server = Server(config, self._errors, "the gateway")
+        self._serving = asyncio.get_running_loop().create_task(server.serve(sockets=[place]))
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"http://{host}:{place.getsockname()[1]}"
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from hermes.core.answers import approval_hash
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import Button, Outbound
@@ -46,8 +47,11 @@ def verdict_of(word: str) -> Verdict | None:
 
 
 def number_of(session: str, asked: ApprovalRequested) -> str:
-    """What a request is called in chats: the same in each, as long as it waits, whatever else waits or is answered."""
-    digest = hashlib.sha256(f"{session} {asked.call_id}".encode()).digest()
+    """What a request is called in chats: the same in each, as long as it waits, whatever else waits or is answered.
+
+    Made from what it asks for: a person who types the number of one request never answers another.
+    """
+    digest = hashlib.sha256(f"{session} {approval_hash(asked)}".encode()).digest()
     return str(1000 + int.from_bytes(digest[:8], "big") % 9000)
 
 

@@ -12,8 +12,9 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.staff import Staff
-from hermes.errors import HermesError, SessionNotFound, in_sentences
-from hermes.schema.events import QuestionAsked
+from hermes.core.answers import approval_hash
+from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store.chats import Binding
@@ -240,13 +241,18 @@ class Reception:
             options = dict(enumerate(asked.options))
             text = options.get(int(press.word), press.word) if press.word.isdigit() else press.word
             counted = await service.reply(session, asked.call_id, text, by=_who(inbound))
-        elif asked is None or (verdict := verdict_of(press.word)) is None:
+        elif not isinstance(asked, ApprovalRequested) or (verdict := verdict_of(press.word)) is None:
             counted = False
         elif not self._access.may_approve(role):
             await adapter.told(inbound, "Only an owner can answer this.")
             return
         else:
-            counted = await service.answer(session, getattr(asked, "call_id", ""), verdict, by=_who(inbound))
+            shown = approval_hash(asked)
+            try:
+                counted = await service.answer(session, asked.call_id, verdict, by=_who(inbound), shown=shown)
+            except AnswerRefused as refused:
+                await adapter.told(inbound, in_sentences(refused))
+                return
         await adapter.told(inbound, "Done." if counted else "Somebody was faster, or it has expired.")
 
     def _was_asked(self, key: str, message: str, inbound: Inbound, asked: object) -> bool:

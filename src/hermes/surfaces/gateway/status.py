@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.repeated_errors import Problem
 from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
 from hermes.surfaces.gateway.post import Counters
@@ -40,6 +41,7 @@ class Status(msgspec.Struct, omit_defaults=True):
     turns: int = 0  # that run now
     url: str = ""
     problem: str = ""  # such as settings that could not be reloaded
+    problems: list[Problem] = []  # what fails again and again, or did in the last hour
 
     @property
     def pid(self) -> int:

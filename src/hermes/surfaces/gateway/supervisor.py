@@ -71,17 +71,19 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        wait = _FIRST
+        wait, said = _FIRST, ""
         while True:
             self._connected.clear()
             self._set("connecting")
             self.status.attempts += 1
             pause = await self._attempt()
             if self._calm_since and self._clock.now() - self._calm_since > _CALM:
-                wait, self.status.attempts = _FIRST, 0
+                wait, said, self.status.attempts = _FIRST, "", 0
             self._calm_since = 0.0
             pause = pause or wait * random.uniform(0.75, 1.25)  # noqa: S311 - only spreads attempts
-            log.warning("%s: %s; tried again in %.0f s", self.part.name, self.status.error, pause)
+            level = logging.DEBUG if self.status.error == said else logging.WARNING  # the status counts the attempts
+            log.log(level, "%s: %s; tried again in %.0f s", self.part.name, self.status.error, pause)
+            said = self.status.error
             await asyncio.sleep(pause)
             wait = min(wait * 2, _LONGEST)
 

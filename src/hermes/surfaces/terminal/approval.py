@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
@@ -52,6 +53,8 @@ class Given(NamedTuple):
     text: str = ""
     session: str = ""
     """The session that asked; a child of the one that is shown may."""
+    shown: str = ""
+    """Hash of the request that was on the screen."""
 
 
 class Questions:
@@ -83,7 +86,10 @@ class Questions:
         """Takes notice of questions, and of answers from anywhere."""
         match event["type"]:
             case "agent.approval.requested" | "agent.question.asked":
-                self._open[_key(event)] = event
+                key = _key(event)
+                if key == self._shown and not _is_same(event, self._open[key]):
+                    self._close(key)  # it is asked anew, and not as it stands on the screen
+                self._open[key] = event
                 asyncio.get_running_loop().call_later(_PATIENCE, self._put_next)
             case "agent.approval.answered" | "agent.question.answered" | "agent.tool.finished":
                 self._close(_key(event))
@@ -99,7 +105,8 @@ class Questions:
         given = None if request is None else read_given(request, line)
         if request is None or given is None or self.is_early(typed_at):
             return False
-        await give(given._replace(session=request.get("session_id", "")))
+        shown = approval_hash(request) if given.word is not None else ""
+        await give(given._replace(session=request.get("session_id", ""), shown=shown))
         return True
 
     def is_early(self, typed_at: float | None) -> bool:
@@ -123,6 +130,15 @@ class Questions:
     def _begin(self, key: tuple[str, str]) -> None:
         if key == self._shown and (request := self.current) is not None:
             self._listen(request)
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two events put the same question: it reads the same on the screen."""
+    if one["type"] != other["type"]:
+        return False
+    if one["type"] == "agent.approval.requested":
+        return approval_hash(one) == approval_hash(other)
+    return (one["text"], list(one.get("options") or ())) == (other["text"], list(other.get("options") or ()))
 
 
 def _key(event: Mapping[str, Any]) -> tuple[str, str]:

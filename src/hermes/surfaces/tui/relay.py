@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-import msgspec
-
 from hermes.schema import tui
-from hermes.schema.event import Event
+from hermes.schema.event import Event, payload_of
 from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.terminal.toolline import label_of
 
@@ -77,4 +75,4 @@ class Relay:
                 pass
 
     def _tell(self, event: Event) -> None:
-        self._publish(event.topic, msgspec.to_builtins(event) | {"session_id": self._session})
+        self._publish(event.topic, payload_of(event) | {"session_id": self._session})

@@ -8,10 +8,12 @@ import asyncio
 import base64
 import contextlib
 import secrets
+import socket
 from collections.abc import AsyncIterator
 
 import msgspec
 
+from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
 from hermes.tools.web.gate import Gate, Passage
 from hermes.tools.web.urls import Place, read_url
@@ -50,13 +52,14 @@ class GateProxy:
         self.password = secrets.token_urlsafe(24)
         self._refusals: list[str] = []
         self._gate = gate
-        self._server: asyncio.Server | None = None
+        self._server: Acceptor | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> str:
         """Listens; returns its address."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._server = accept_streams(listener, self._serve, limit=_HEAD)
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def refusals(self) -> list[str]:
         """What was refused since this was last asked."""

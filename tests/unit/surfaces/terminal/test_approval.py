@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.approval import Given, Questions, Word, again, label_for, lines_of, read_given, wants_all
 from hermes.surfaces.terminal.style import Style
 from hermes.testing.clock import FakeClock
@@ -108,9 +109,25 @@ async def test_questions_are_put_one_after_the_other() -> None:
     assert not await questions.take("perhaps", give)
     assert await questions.take("y", give)
     assert await questions.take("n", give)
-    assert given == [Given("a", "once"), Given("b", "deny")]
+    shown_hashes = [approval_hash(request(call)) for call in ("a", "b")]
+    assert given == [Given("a", "once", shown=shown_hashes[0]), Given("b", "deny", shown=shown_hashes[1])]
     assert shown.calls == ["a", "", "b", ""]
     assert questions.current is None
+
+
+async def test_a_request_that_is_asked_anew_in_other_words_is_shown_again() -> None:
+    shown = Shown()
+    questions = Questions(shown)
+    questions.see(request("a"))
+    await asyncio.wait_for(shown.put.wait(), 5)
+    questions.see(request("a"))
+    assert shown.calls == ["a"]
+    questions.see(request("a", summary="rm -rf work"))
+    shown.put.clear()
+    await asyncio.wait_for(shown.put.wait(), 5)
+    assert shown.calls == ["a", "", "a"]
+    assert questions.current is not None
+    assert questions.current["summary"] == "rm -rf work"
 
 
 async def test_a_question_that_is_answered_at_once_is_never_shown() -> None:
@@ -184,7 +201,7 @@ async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() 
         return True
 
     assert await questions.take("y", give)
-    assert given == [Given("call-1", "once", session="one")]
+    assert given == [Given("call-1", "once", session="one", shown=approval_hash(request("call-1")))]
     questions.see({"type": "agent.turn.ended", "session_id": "two", "reason": "done"})
     assert questions.current is not None
     assert questions.current["session_id"] == "one"

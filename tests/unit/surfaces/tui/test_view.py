@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.toolline import Marks
@@ -222,7 +223,8 @@ async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
     screen = FakeScreen()
     view = ChatView(screen, "s")
     child = {"session_id": "child", "root_session_id": "s"}
-    view.see(event("approval.requested", call_id="c", name="terminal", arguments="{}", summary="make") | child)
+    asked = event("approval.requested", call_id="c", name="terminal", arguments="{}", summary="make") | child
+    view.see(asked)
     view.see(
         event("approval.requested", call_id="d", name="terminal", arguments="{}", summary="x") | {"session_id": "t"}
     )
@@ -235,7 +237,7 @@ async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
         return True
 
     assert await view.questions.take("y", give)
-    assert given == [Given("c", "once", "", "child")]
+    assert given == [Given("c", "once", "", "child", approval_hash(asked))]
     assert view.questions.current is None
 
 

@@ -2,17 +2,14 @@
 only a look at the file's times is needed to see that nothing happened."""
 
 import asyncio
-import logging
 import time
 
 from hermes.app import App
-from hermes.app.following import LISTEN, LogFile
+from hermes.app.following import LISTEN, READING, LogFile
 from hermes.errors import StoreError
 from hermes.store.row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.dashboard.feeds.hub import Hub
-
-log = logging.getLogger("hermes.dashboard")
 
 _RECENT = 64  # sessions that are looked at
 _REMEMBERED = 4096  # sessions whose end is remembered
@@ -39,7 +36,9 @@ class Follower:
                 if self._file.changed():
                     await self._look()
             except (StoreError, OSError) as error:
-                log.warning("what other processes write can't be read: %s", error)
+                await asyncio.sleep(self._app.errors.note(READING, error))
+            else:
+                self._app.errors.over(READING)
             await asyncio.sleep(LISTEN)
 
     async def _look(self) -> None:

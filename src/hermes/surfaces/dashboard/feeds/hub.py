@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
-import msgspec
-
 from hermes.app.app import Bus
+from hermes.events.wire import WireEncoder
 from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
@@ -18,8 +17,6 @@ HASTE = 30.0
 _REMEMBERED = 1024  # sessions whose state is kept
 _QUESTIONS = ("agent.approval.", "agent.question.")
 _TRACED = ("agent.message.", "agent.reasoning.", "agent.tool.", "agent.turn.", "agent.model.", "agent.reply.")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class _Group:
@@ -48,6 +45,7 @@ class Hub:
         self._handle = bus.subscribe("**", self._heard)
         self.watched = asyncio.Event()
         self._lost = 0
+        self.encoder = WireEncoder()
         self.closed_slow = 0
         self.patience = PATIENCE
         """Seconds that a consumer may take nothing before it is let go."""
@@ -159,7 +157,7 @@ class Hub:
     def encode(self, event: object) -> bytes:
         """An event in JSON; the one before is remembered, because several ask for the same."""
         if self._last[0] is not event:
-            self._last = (event, _encode(event))
+            self._last = (event, self.encoder.encode(event))
         return self._last[1]
 
     def _inboxes(self) -> Iterator[Inbox]:

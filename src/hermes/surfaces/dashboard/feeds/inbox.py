@@ -13,6 +13,7 @@ class Item(NamedTuple):
     data: bytes
     epoch: int = 0
     seq: int = 0
+    binary: bool = False
 
 
 LOOK = Item(b"")

@@ -60,6 +60,7 @@ class Taken(Begun, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
+    shown: Annotated[str, Meta(description="Hash of the request as it was shown, needed for anything but `deny`.")] = ""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -267,7 +268,9 @@ class ChatRoutes:
             raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
         session = await self._session(call)
         service = self._board.staff.service(session)
-        return Counted(await service.answer(session, call.path["call_id"], call.body.answer, by=_BY))
+        answer: Answer = call.body
+        call_id = call.path["call_id"]
+        return Counted(await service.answer(session, call_id, answer.answer, by=_BY, shown=answer.shown))
 
     async def reply(self, call: Call) -> Counted:
         """Answers a question of a tool."""

@@ -21,7 +21,7 @@ from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import ignore_messages, send_json, send_text, talk
+from hermes.surfaces.dashboard.protocol import ignore_messages, send_bytes, send_json, send_text, talk
 from hermes.surfaces.dashboard.routes.sessions import find
 
 log = logging.getLogger("hermes.dashboard")
@@ -125,7 +125,8 @@ class FeedRoutes:
         ingest = self._board.ingest
         with ingest.publishing(query.channel):
             while (message := await socket.receive())["type"] != "websocket.disconnect":
-                frame = message.get("text") or message.get("bytes") or b""
+                text, data = message.get("text"), message.get("bytes")
+                frame: str | bytes = text if text is not None else data or b""
                 for ack in ingest.take(query.channel, frame):
                     await send_text(socket, msgspec.json.encode(ack))
 
@@ -135,7 +136,7 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._board.ingest.watching(query.channel) as inbox:
-                await pass_on(inbox, partial(send_text, socket))
+                await pass_on(inbox, partial(send_text, socket), partial(send_bytes, socket))
 
         await _run(socket, show())
 

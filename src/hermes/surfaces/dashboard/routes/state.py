@@ -131,9 +131,11 @@ class StateRoutes:
         board, ingest = self._board, self._board.ingest
         model, problem = await asyncio.to_thread(self._model)
         stats = default_bus().stats()
-        feeds = {"open": board.hub.feeds, "lost": board.hub.lost, "closed_slow": board.hub.closed_slow}
+        hub = board.hub
+        feeds = {"open": hub.feeds, "lost": hub.lost, "closed_slow": hub.closed_slow, "replaced": hub.encoder.replaced}
         counts = {"published": ingest.published, "refused": ingest.refused, "known": ingest.known}
-        bus = {name: getattr(stats, name) for name in ("delivered", "failed", "dropped", "pending", "refused")}
+        names = ("delivered", "failed", "dropped", "pending", "refused", "unencodable")
+        bus = {name: getattr(stats, name) for name in names}
         return Status(
             version=__version__,
             started=board.started,

@@ -1,8 +1,7 @@
 """The API server as a part of the gateway, and alone: where it listens, and whether that is safe."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import uvicorn
 
@@ -16,6 +15,7 @@ from hermes.surfaces.gateway.port import House, Inlet, Part, override
 from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
 from hermes.surfaces.web.haste import HastyRequests
 from hermes.surfaces.web.listening import listen, require_certificate
+from hermes.surfaces.web.server import Server
 from hermes.surfaces.web.throttle import Throttle
 
 _PATIENCE = 5  # seconds for connections to end
@@ -40,7 +40,8 @@ class ApiServer:
         api = Api(self._app, self._secrets)
         try:
             scheme, port = "https" if settings.tls_cert else "http", listener.getsockname()[1]
-            server = _Server(self._config(api, Addresses(scheme, settings.host, port, settings.public_urls)))
+            config = self._config(api, Addresses(scheme, settings.host, port, settings.public_urls))
+            server = Server(config, self._app.errors, "the API server")
             serving = asyncio.ensure_future(server.serve(sockets=[listener]))
             ready(_url(scheme, settings.host, port))
             try:
@@ -116,15 +117,6 @@ def require_key(app: App, secrets: Secrets) -> None:
     """Without a key nobody could use it; it is never open."""
     if not secrets.get(SECRET) and not ApiKeys(app.home, app.clock.now).all():
         raise SettingsError("The API server has no key yet.", hint="Make one with: hermes api key add NAME")
-
-
-class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs it: uvicorn would raise them again before anything is closed."""
-
-    @contextlib.contextmanager
-    # pyrefly: ignore[missing-override-decorator]
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _url(scheme: str, host: str, port: int) -> str:

@@ -1,5 +1,6 @@
 // What waits for the user: requests for approval with exactly what will run, and questions of the model.
 import { api, may } from "../../app/api.js";
+import { approvalHash } from "../../app/approvalhash.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
@@ -49,7 +50,9 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   const offered = ANSWERS.filter((one) => (!one.memorable || request.memorable !== false) && may(one.scope));
   const answer = async (word) => {
     if (state || !allowed) return;
-    const counted = await give(place(session, "approvals", request.call_id), { answer: word }, setState);
+    setState("sending");
+    const body = { answer: word, shown: await approvalHash(request) };
+    const counted = await give(place(session, "approvals", request.call_id), body, setState);
     if (counted && word === "deny" && why.trim()) {
       await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`,
         { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));

@@ -1,0 +1,41 @@
+"""Which answer fits which question: kinds must match, and whoever allows a call must have been shown that very call."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+
+Request: TypeAlias = ApprovalRequested | QuestionAsked
+Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
+
+HASHED_FIELDS = ("call_id", "name", "arguments", "summary", "reason", "reach", "shape", "binding", "memorable")
+"""What the hash of a request covers, in this order; the page computes it too (`static/app/approvalhash.js`)."""
+
+WRONG_KIND = "A request for approval and a question are answered in different ways."
+NOT_SHOWN = "The request is not the one that was shown."
+
+
+def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
+    """SHA-256 of a request for approval as it was shown; `request` is the event or its envelope."""
+    if not isinstance(request, ApprovalRequested):
+        named = {name: request[name] for name in HASHED_FIELDS if name in request}
+        request = msgspec.convert(named, ApprovalRequested)
+    values = [getattr(request, name) for name in HASHED_FIELDS]
+    return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+
+
+def is_same_kind(request: Request, answer: Answer) -> bool:
+    """Whether the answer is of the kind that the question wants."""
+    return isinstance(request, ApprovalRequested) == isinstance(answer, ApprovalAnswered)
+
+
+def misfit(request: Request, answer: Answer) -> str:
+    """Why the answer does not fit the question; empty when it does. Saying no needs no hash."""
+    if not is_same_kind(request, answer):
+        return WRONG_KIND
+    if isinstance(request, ApprovalRequested) and isinstance(answer, ApprovalAnswered) and answer.answer != "deny":
+        return "" if answer.shown == approval_hash(request) else NOT_SHOWN
+    return ""

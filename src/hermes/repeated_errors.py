@@ -1,0 +1,88 @@
+"""Errors that come again and again: logged once, then counted, with a pause that grows."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+FIRST_PAUSE_S = 0.1
+MAX_PAUSE_S = 5.0
+CALM_S = 10.0
+"""Without an error for so long, something works again; what fails now and then is not logged each time."""
+
+_REMEMBERED_S = 3600.0
+_MAX_PROBLEMS = 32
+
+
+class Problem(NamedTuple):
+    """Something that fails, or has failed in the last hour."""
+
+    what: str
+    error: str  # the last one
+    count: int
+    since: float  # unix seconds
+    last: float
+    is_over: bool
+
+
+class RepeatedErrors:
+    """What fails in one process, by what was tried. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        *,
+        first_pause_s: float = FIRST_PAUSE_S,
+        max_pause_s: float = MAX_PAUSE_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._log = log
+        self._first_pause_s = first_pause_s
+        self._max_pause_s = max_pause_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._problems: dict[str, Problem] = {}
+        self._pauses: dict[str, float] = {}
+
+    def note(self, what: str, error: BaseException | str) -> float:
+        """Takes in that `what` failed; the first time in a row is logged. Returns how many seconds to wait."""
+        text = error if isinstance(error, str) else str(error) or type(error).__name__
+        now = self._clock()
+        with self._lock:
+            known = self._problems.pop(what, None)
+            is_new = known is None or known.is_over
+            count, since = (1, now) if known is None or is_new else (known.count + 1, known.since)
+            self._problems[what] = Problem(what, text, count, since, now, is_over=False)
+            if len(self._problems) > _MAX_PROBLEMS:
+                self._forget(next(iter(self._problems)))
+            pause = self._pauses.get(what, self._first_pause_s)
+            self._pauses[what] = min(pause * 2, self._max_pause_s)
+        if is_new:
+            self._log.warning("%s failed: %s; it is tried again, and further failures are counted", what, text)
+        return pause
+
+    def over(self, what: str) -> None:
+        """Takes in that `what` went well."""
+        if what not in self._pauses:  # nearly always
+            return
+        with self._lock:
+            known = self._problems.get(what)
+            if known is None or self._clock() - known.last < CALM_S:
+                return
+            del self._pauses[what]
+            self._problems[what] = known._replace(is_over=True)
+        self._log.warning("%s works again; it had failed %d times", what, known.count)
+
+    def problems(self) -> list[Problem]:
+        """What fails, and what failed lately, the latest last."""
+        before = self._clock() - _REMEMBERED_S
+        with self._lock:
+            for what, known in list(self._problems.items()):
+                if known.last < before:
+                    self._forget(what)
+            return list(self._problems.values())
+
+    def _forget(self, what: str) -> None:
+        del self._problems[what]
+        self._pauses.pop(what, None)
