@@ -92,6 +92,16 @@ class Rewind:
         with _explained("Nothing was changed."):
             return shadow.diff(wanted, helps=self._helps(session))
 
+    def deletes(self, session: str, *, turns: int = 1, force: bool = False) -> tuple[str, ...]:
+        """The files that `undo` of so many turns would delete: a surface asks before it does."""
+        session = self._app.store.sessions.find(session).id
+        shadow = self._shadow(session)
+        if shadow is None:
+            return ()
+        names = _names(_last(read_history(self._app.store, session), turns))
+        with _explained("Nothing was changed."):
+            return shadow.deletes(names, force=force, helps=self._helps(session))
+
     def branch(self, session: str, *, at: int | None = None, back: int = 0, surface: str = "") -> str:
         """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
 

@@ -42,7 +42,7 @@ async def test_a_change_is_shown_exactly_and_made_only_when_allowed(page: Page, 
     await box(page).evaluate("element => element.blur()")
     async with asyncio.timeout(PATIENCE):
         while await asking.is_visible():  # a key counts only once the question can have been read
-            await page.keyboard.press("y")
+            await page.keyboard.press("Alt+y")
     await rests(page, 1)
     assert (dashboard.hermes.work / "one.py").read_text().endswith("sum(items)\n")
     await expect(page.locator(".answered")).to_contain_text("Allowed once (by dashboard)")
@@ -93,3 +93,45 @@ async def test_a_session_that_works_for_another_asks_where_the_person_is(page: P
     await page.get_by_role("button", name="Allow once").click()
     await rests(page, 1)
     assert (dashboard.hermes.work / "child.txt").read_text() == "from the child"
+
+
+async def test_typing_outside_a_field_writes_a_message_and_does_nothing_else(page: Page, dashboard: Board) -> None:
+    dashboard.says(edit(dashboard, "stray.py"))
+    await say(page, "repair the stray one")
+    asking = page.get_by_role("group", name="Hermes wants to use edit_file")
+    await expect(asking).to_be_visible()
+    session = await session_of(page)
+    for place in ("document.body", "document.querySelector('.scroll')", "document.querySelector('.asking .button')"):
+        await box(page).fill("")
+        await page.evaluate(f"document.activeElement.blur(), {place}.focus()")
+        await page.keyboard.type("actually do not do that? nay, update")
+        await expect(box(page)).to_have_value("actually do not do that? nay, update")
+    await expect(asking).to_be_visible()
+    assert await session_of(page) == session
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    assert "[:-1]" in (dashboard.hermes.work / "stray.py").read_text()
+    await page.get_by_role("button", name="Stop").click()
+    await rests(page, 1)
+
+
+async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) -> None:
+    write = ServedCall("write_file", json.dumps({"path": "made.txt", "content": "by a turn"}))
+    dashboard.says(Served(calls=(write,)), "It is there.")
+    made = dashboard.hermes.work / "made.txt"
+    await say(page, "make it")
+    await page.get_by_role("button", name="Allow once").click()
+    await rests(page, 1)
+    await box(page).press("Alt+u")
+    question = page.get_by_role("dialog", name="Undo the last turn?")
+    await expect(question).to_contain_text("This deletes 1 file that Hermes made: made.txt.")
+    await expect(question.get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(question).to_have_count(0)
+    assert made.read_text() == "by a turn"
+    await say(page, "/undo")
+    await question.get_by_role("button", name="Undo and delete").click()
+    await expect(page.locator(".taken")).to_be_visible()
+    assert not made.exists()
+    await box(page).press("Alt+r")
+    await expect(page.locator(".taken")).to_have_count(0)
+    assert made.read_text() == "by a turn"

@@ -83,6 +83,17 @@ class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: bool = True
 
 
+class BackQuery(msgspec.Struct, frozen=True):
+    turns: Annotated[int, Meta(ge=1)] = 1
+    force: bool = False
+
+
+class Deletes(msgspec.Struct, frozen=True):
+    """Files that going back would delete, because the turns made them."""
+
+    deletes: tuple[str, ...]
+
+
 class Forth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     force: bool = False
 
@@ -151,6 +162,7 @@ class ChatRoutes:
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
             Endpoint("POST", f"{one}/branch", "chat", self.branch, body=BranchAt, answer=Identified),
             Endpoint("POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport),
+            Endpoint("GET", f"{one}/undo", "observe", self.undo_deletes, BackQuery, answer=Deletes),
             Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
             Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
             Endpoint("GET", f"{one}/context", "observe", self.context, answer=Filling),
@@ -219,6 +231,11 @@ class ChatRoutes:
         """Takes the last turns back, with their files."""
         info, body = find(self._board, call.path["id"]), call.body
         return self._rewind.undo(info.id, turns=body.turns, force=body.force, files=body.files)
+
+    def undo_deletes(self, call: Call) -> Deletes:
+        """What taking the last turns back would delete. Nothing is changed."""
+        info, query = find(self._board, call.path["id"]), call.query
+        return Deletes(self._rewind.deletes(info.id, turns=query.turns, force=query.force))
 
     def redo(self, call: Call) -> UndoReport:
         """Takes the last undo back."""

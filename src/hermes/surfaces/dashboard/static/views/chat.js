@@ -1,6 +1,7 @@
 // The chat: one session, or the beginning of one, with the list of sessions beside it.
 import { api, may } from "../app/api.js";
 import { useKeys } from "../app/keys.js";
+import { showKeys } from "../app/overlay.js";
 import { Button, Loading, Problem, toast } from "../app/parts.js";
 import { navigate, pathTo } from "../app/router.js";
 import { Fragment, html, kept, useEffect, useMemo, useRef, useState, useStore, useStyle } from "../app/ui.js";
@@ -26,9 +27,11 @@ export default function Chat({ route }) {
     setDrawer(true);
   };
   useKeys([
-    { keys: "c", label: "New chat", group: "Chat", icon: "plus", run: () => navigate("/chat") },
-    { keys: "l", label: "Show the sessions", group: "Chat", icon: "sessions", run: () => setDrawer((now) => !now) },
-    { keys: "i", label: "Write a message", group: "Chat", icon: "edit", run: () =>
+    { keys: "Alt+c", label: "New chat", group: "Chat", icon: "plus", typing: true, run: () =>
+      navigate("/chat") },
+    { keys: "Alt+l", label: "Show the sessions", group: "Chat", icon: "sessions", typing: true, run: () =>
+      setDrawer((now) => !now) },
+    { label: "Write a message", group: "Chat", icon: "edit", run: () =>
       document.querySelector(".composer textarea")?.focus() },
   ]);
   if (!styled) return html`<${Loading} label="Chat" />`;
@@ -71,7 +74,7 @@ function Begin({ search, onDrawer }) {
       setBusy(false);
     }
   };
-  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) =>
+  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showKeys, model: (name) =>
     (name ? setModel(name) : setPicking("model")), approvals: chooseMode(setMode, () => setPicking("approvals")) };
   return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
     onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
@@ -95,10 +98,6 @@ function chooseMode(choose, show) {
     if (!known || (name !== "ask" && !may("approve"))) show();
     else if (await mayChoose(name)) choose(name);
   };
-}
-
-function showHelp() {
-  dispatchEvent(new KeyboardEvent("keydown", { key: "?" }));
 }
 
 function Talk({ id, route, search, onDrawer }) {
@@ -134,7 +133,7 @@ function Talk({ id, route, search, onDrawer }) {
   const chat = {
     id,
     search,
-    help: showHelp,
+    help: showKeys,
     send: async (text, delivery = "queue", images = []) => {
       const message = { text, images, delivery, model, approvals: wanted };
       if (!(await conversation.outbox.send(message)) || !wanted) return;
@@ -157,9 +156,9 @@ function Talk({ id, route, search, onDrawer }) {
   useKeys([
     { keys: "Escape", label: "Stop the running turn", group: "Chat", icon: "stop", typing: true, run: () =>
       (current.current.turn ? void stop(id) : false) },
-    { keys: "u", label: "Undo the last turn", group: "Chat", icon: "undo", run: () => void undo(id) },
-    { keys: "r", label: "Redo", group: "Chat", icon: "redo", run: () => void redo(id) },
-    { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () =>
+    { keys: "Alt+u", label: "Undo the last turn", group: "Chat", icon: "undo", typing: true, run: () => void undo(id) },
+    { keys: "Alt+r", label: "Redo", group: "Chat", icon: "redo", typing: true, run: () => void redo(id) },
+    { keys: "Alt+d", label: "What the last turn changed", group: "Chat", icon: "file", typing: true, run: () =>
       setOver({ kind: "diff", turn: "" }) },
     { keys: "Home", label: "To the beginning", group: "Chat", icon: "up", run: () => chat.beginning() },
     { keys: "End", label: "To the end", group: "Chat", icon: "bottom", run: () => setGoal({ seq: Infinity }) },

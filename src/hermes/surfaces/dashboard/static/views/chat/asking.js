@@ -1,7 +1,7 @@
 // What waits for the user: requests for approval with exactly what will run, and questions of the model.
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
+import { Button, Diff, Code, Icon, Keys, ago, toast } from "../../app/parts.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
 import { Fragment, html, useEffect, useRef, useState } from "../../app/ui.js";
@@ -62,11 +62,8 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   };
   useKeys(
     first && allowed
-      ? offered.flatMap((one) => [
-          { keys: one.key, label: one.label, group: "Waiting for you", hidden: true, run: byKey(one.answer) },
-          { keys: `Alt+${one.key}`, label: `${one.label} (while typing)`, group: "Waiting for you", typing: true,
-            run: byKey(one.answer) },
-        ])
+      ? offered.map((one) => ({ keys: `Alt+${one.key}`, label: one.label, group: "Waiting for you", typing: true,
+          run: byKey(one.answer) }))
       : [],
   );
   return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
@@ -85,7 +82,7 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
     ${allowed ? html`<div class="asking-row">
         ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
           busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
-            ${one.label}${first && html`<kbd aria-hidden="true">${one.key}</kbd>`}<//>`)}
+            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`)}
       </div>
       <input class="input asking-why" aria-label="Tell the model why not (optional)"
         placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)}

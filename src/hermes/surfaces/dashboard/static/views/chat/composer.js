@@ -1,4 +1,5 @@
 // Where the user writes: grows with the text, completes, takes pictures, and knows what to do while Hermes works.
+import { useComposer } from "../../app/keys.js";
 import { Button, Icon, toast } from "../../app/parts.js";
 import { html, kept, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { called } from "./commands.js";
@@ -21,6 +22,7 @@ export function Composer({ chat, running, stopping, filled }) {
   const files = useRef();
   const looking = useRef(false);
   const completion = useCompletion(chat.id, area, text, setText);
+  useComposer(area);
   useEffect(() => {
     kept.set(`draft.${chat.id || "new"}`, text);
   }, [text, chat.id]);
