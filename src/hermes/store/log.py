@@ -11,7 +11,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated, SessionRecovered
+from hermes.schema.events import SessionCreated, SessionRecovered, TurnEnded, TurnStarted
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.database import Database
 from hermes.store.leases import Lease, require
@@ -22,6 +22,10 @@ _INSERT = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, 
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {COLUMNS} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
+_LAST_TURN = (
+    f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
 _IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {COLUMNS} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _KIND = " ".join(f"WHEN '{cls.topic}' THEN {number}" for number, cls in enumerate(MESSAGES))
@@ -101,6 +105,10 @@ class SessionLog:
         if not rows and not self._db.select(_HEAD, (session,)):
             raise _missing(session)
         return [Row(*columns) for columns in rows]
+
+    def has_open_turn(self, session: str) -> bool:
+        """Whether a turn of the session has begun and not ended."""
+        return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
 
     def remember(self) -> None:
         """From now on `since` leaves out rows that were written through this very log."""

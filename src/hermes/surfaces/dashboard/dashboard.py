@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
+from hermes.app.dead_turns import DeadTurns
 from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Staff
 from hermes.schema.events import ApprovalRequested
@@ -38,6 +39,7 @@ class Dashboard:
         """Runs jobs that somebody wants now; what is due is left to others."""
         self.hub = Hub(app.bus)
         self.follower = Follower(app, self.hub)
+        self.dead_turns = DeadTurns(lambda: self.hub.sessions, self.staff.service)
         self.ingest = Ingest(app, self.hub, Arrivals(app.home))
         self.terminals = Terminals(app.settings.dashboard)
 

@@ -41,7 +41,7 @@ async function give(path, body, set) {
 }
 
 /** A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in. */
-export function Approval({ request, session, cwd, first = false, from = "" }) {
+export function Approval({ request, session, cwd, first = false, from = "", orphan = false }) {
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
@@ -70,6 +70,7 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
     <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
       ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
     <${WhatHappens} request=${request} />
+    ${orphan && html`<${Orphan} />`}
     <dl class="facts">
       ${request.reason && html`<dt>Why you are asked</dt><dd>${revealed(request.reason)}</dd>`}
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
@@ -92,6 +93,12 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   </div>`;
 }
 
+/** Why an answer still counts although nobody waits for it. */
+function Orphan() {
+  return html`<p class="muted"><${Icon} name="info" size=${15} /> Hermes stopped before you answered. Your answer lets it
+    go on from here.</p>`;
+}
+
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */
 function WhatHappens({ request }) {
   const { name } = request;
@@ -112,7 +119,7 @@ export function parted(text) {
 }
 
 /** A question of the model. */
-export function Question({ question, session, from = "" }) {
+export function Question({ question, session, from = "", orphan = false }) {
   const [text, setText] = useState("");
   const [state, setState] = useState("");
   const box = useRef();
@@ -128,6 +135,7 @@ export function Question({ question, session, from = "" }) {
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${diff && html`<${Diff} text=${diff} label="What would change" />`}
+    ${orphan && html`<${Orphan} />`}
     ${question.options?.length > 0 && html`<div class="asking-row">
       ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
         onClick=${() => answer(one)}>${one}<//>`)}</div>`}

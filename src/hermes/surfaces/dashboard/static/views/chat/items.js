@@ -11,7 +11,7 @@ import { typed } from "./transcript.js";
 const ENDS = {
   interrupted: ["Stopped.", "info"],
   failed: ["The turn failed.", "bad"],
-  crashed: ["The turn ended without a word: its process is gone. What was said is kept.", "bad"],
+  crashed: ["Hermes stopped during this turn.", "bad"],
   refused: ["The model refused.", "warn"],
   budget: ["A limit was reached.", "warn"],
 };
@@ -100,8 +100,10 @@ function Tool({ item, context, first }) {
     session=${context.session} />`;
   return html`<${ToolCard} call=${item} pictures=${pictures}>
     ${waits && approval && !approval.answer &&
-      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first} />`}
-    ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session} />`}
+      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
+        orphan=${item.orphan} />`}
+    ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session}
+      orphan=${item.orphan} />`}
     ${approval?.answer && html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
       size=${14} />${said(approval)}</p>`}
     ${question?.answered && html`<p class="answered"><${Icon} name="question" size=${14} /><span>

@@ -124,8 +124,11 @@ const HANDLERS = {
     const { reason, detail = "", usage = null, seq, ts } = event;
     const begun = behindEnd(state, seq); // each end closes the calls before it
     for (let at = begun; at < state.items.length; at++) {
-      const { kind, ended } = state.items[at];
-      if (kind === "tool" && !ended) replace(state, at, { status: "unknown", ended: ts });
+      const { kind, ended, status, planned } = state.items[at];
+      if (kind !== "tool" || ended) continue;
+      // What waited when its process was gone has not begun: an answer lets it go on.
+      const waits = reason === "crashed" && status === "waiting" && planned;
+      replace(state, at, waits ? { orphan: true } : { status: "unknown", ended: ts });
     }
     push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
       ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(begun).some((item) =>
@@ -149,7 +152,8 @@ const HANDLERS = {
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
     if (text || reasoning || !event.tool_calls?.length) push(state,
       { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model, provider, usage, turn });
-    for (const call of event.tool_calls ?? []) push(state, toolItem(event, call.id, call.name, call.arguments));
+    for (const call of event.tool_calls ?? []) push(state, { ...toolItem(event, call.id, call.name, call.arguments),
+      planned: true });
   },
   "agent.tool.started": (state, event) => {
     const at = findCall(state, event.call_id);
@@ -212,7 +216,7 @@ function toolItem(event, call, name, text) {
   return {
     kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
       text: "", images: NONE,
-    result: 0, started: 0, ended: 0, approval: null, question: null, turn,
+    result: 0, started: 0, ended: 0, approval: null, question: null, turn, planned: false, orphan: false,
   };
 }
 
@@ -224,7 +228,7 @@ function note(state, event, tone, icon, text, detail = "", link = "", place = ""
 function ask(state, event, more) {
   let at = findCall(state, event.call_id);
   if (at < 0) at = push(state, toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""));
-  replace(state, at, { status: "waiting", ...more });
+  replace(state, at, { status: "waiting", orphan: false, ...more });
 }
 
 function grow(state, event, field) {
