@@ -235,6 +235,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     """A request was answered, by a person or because nobody could be asked."""
 
     topic: ClassVar[str] = "agent.approval.answered"
+    sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
@@ -244,6 +245,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
             description="Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`."
         ),
     ] = ""
+    reason: Annotated[str, Meta(description="What the user said about a denial; the model reads it with it.")] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):

@@ -49,14 +49,20 @@ async def test_a_change_is_shown_exactly_and_made_only_when_allowed(page: Page, 
     await expect(page.locator(".rail .badge")).to_have_count(0)
 
 
-async def test_a_no_with_a_reason_reaches_the_model(page: Page, dashboard: Board) -> None:
+async def test_a_no_with_a_reason_reaches_the_model_together(page: Page, dashboard: Board) -> None:
     dashboard.says(edit(dashboard, "two.py"), "Then I leave it.")
     await say(page, "repair that too")
     await page.get_by_label("Tell the model why not").fill("it is meant to be so")
     await page.get_by_role("button", name="Deny").click()
     await rests(page, 1)
     assert "[:-1]" in (dashboard.hermes.work / "two.py").read_text()
-    assert "it is meant to be so" in str(dashboard.asked())
+    assert dashboard.asked()[-1] == {
+        "role": "tool",
+        "tool_call_id": dashboard.asked()[-1]["tool_call_id"],
+        "content": "Not run: the user said no: it is meant to be so",
+    }
+    assert len(dashboard.asked()) == 5  # nothing was said behind it: system, words, calls and two results
+    await expect(page.locator(".answered")).to_contain_text("Denied (by dashboard): it is meant to be so")
     calls = [item for item in (await transcript(page))["items"] if item["kind"] == "tool"]
     assert calls[-1]["status"] == "failed"
 
@@ -83,6 +89,21 @@ async def test_a_question_of_the_model_is_answered(page: Page, dashboard: Board)
     await form.get_by_role("button", name="blue").click()
     await rests(page, 1)
     assert dashboard.asked()[-1]["content"].endswith("blue")
+
+
+async def test_what_is_written_while_a_question_waits_answers_it(page: Page, dashboard: Board) -> None:
+    ask = ServedCall("ask_user", json.dumps({"question": "Which colour?", "options": ["red", "blue"]}))
+    dashboard.says(Served(calls=(ask,)), "Green it is.")
+    await say(page, "paint it all")
+    await expect(page.get_by_role("form", name="A question to you")).to_contain_text("write your answer below")
+    await expect(page.get_by_role("radio", name="Answer")).to_be_checked()
+    await say(page, "green, please")
+    await rests(page, 1)
+    assert dashboard.asked()[-1]["content"].endswith("green, please")
+    users = [item["text"] for item in (await transcript(page))["items"] if item["kind"] == "user"]
+    assert users == ["paint it all"]
+    await expect(page.locator(".answered")).to_contain_text("green, please")
+    await expect(page.get_by_role("radiogroup")).to_have_count(0)
 
 
 async def test_a_session_that_works_for_another_asks_where_the_person_is(page: Page, dashboard: Board) -> None:

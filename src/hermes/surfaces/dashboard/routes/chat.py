@@ -60,6 +60,7 @@ class Taken(Begun, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
+    reason: Annotated[str, Meta(max_length=10_000, description="What the model should hear about a denial.")] = ""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -284,7 +285,8 @@ class ChatRoutes:
             raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
         session = await self._session(call)
         service = self._board.staff.service(session)
-        return Counted(await service.answer(session, call.path["call_id"], call.body.answer, by=_BY))
+        given: Answer = call.body
+        return Counted(await service.answer(session, call.path["call_id"], given.answer, by=_BY, reason=given.reason))
 
     async def reply(self, call: Call) -> Counted:
         """Answers a question of a tool."""

@@ -5,7 +5,7 @@ import { showKeys } from "../app/overlay.js";
 import { Button, Loading, Problem, toast } from "../app/parts.js";
 import { navigate, pathTo } from "../app/router.js";
 import { Fragment, html, kept, useEffect, useMemo, useRef, useState, useStore, useStyle } from "../app/ui.js";
-import { changes } from "../app/waiting.js";
+import { changes, waiting } from "../app/waiting.js";
 import { ApprovalMode, ApprovalPicker, MODES, mayChoose } from "./chat/approvals.js";
 import { branch, redo, retry, stop, undo } from "./chat/commands.js";
 import { Composer } from "./chat/composer.js";
@@ -14,7 +14,7 @@ import { Drawer } from "./chat/drawer.js";
 import { Filling } from "./chat/filling.js";
 import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
-import { turnsSince, typed } from "./chat/transcript.js";
+import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { Welcome } from "./chat/welcome.js";
 
 export default function Chat({ route }) {
@@ -104,6 +104,7 @@ function Talk({ id, route, search, onDrawer }) {
   const conversation = useMemo(() => conversationOf(id), [id]);
   const state = useStore(conversation.transcript);
   const link = useStore(conversation.state);
+  const asked = useStore(waiting);
   const [filled, setFilled] = useState(null);
   const [over, setOver] = useState(null); // {kind: "model" | "approvals" | "context"} | {kind: "diff", turn}
   const [goal, setGoal] = useGoal(route);
@@ -179,7 +180,7 @@ function Talk({ id, route, search, onDrawer }) {
       onEdit=${setFilled} goal=${goal} />` :
         html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
     ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
-      filled=${filled} />`}
+      question=${openQuestion(state, asked)} filled=${filled} />`}
     ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
       onChoose=${choose} />`}
     ${over?.kind === "approvals" && html`<${ApprovalPicker} current=${mode} onClose=${() => setOver(null)}

@@ -4,7 +4,7 @@ import { useKeys } from "../../app/keys.js";
 import { Button, Diff, Code, Icon, Keys, ago, toast } from "../../app/parts.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
-import { Fragment, html, useEffect, useRef, useState } from "../../app/ui.js";
+import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 
 const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
@@ -49,11 +49,8 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const offered = ANSWERS.filter((one) => (!one.memorable || request.memorable !== false) && may(one.scope));
   const answer = async (word) => {
     if (state || !allowed) return;
-    const counted = await give(place(session, "approvals", request.call_id), { answer: word }, setState);
-    if (counted && word === "deny" && why.trim()) {
-      await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`,
-        { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));
-    }
+    const reason = word === "deny" && why.trim() ? { reason: why.trim() } : {};
+    await give(place(session, "approvals", request.call_id), { answer: word, ...reason }, setState);
   };
   const byKey = (word) => () => {
     if (performance.now() - since.current < GRACE) return false;
@@ -118,17 +115,18 @@ export function parted(text) {
   return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
 }
 
-/** A question of the model. */
-export function Question({ question, session, from = "", orphan = false }) {
+/** Answers a question in words. Resolves to whether the answer counted. */
+export function answerQuestion({ session, call }, text, set = () => {}) {
+  return give(place(session, "questions", call), { text }, set);
+}
+
+/** A question of the model. `first`: what is written as a message answers this one. */
+export function Question({ question, session, first = false, from = "", orphan = false }) {
   const [text, setText] = useState("");
   const [state, setState] = useState("");
-  const box = useRef();
   const allowed = may("chat");
-  const answer = (words) => !state && words.trim() &&
-    give(place(session, "questions", question.call_id), { text: words }, setState);
-  useEffect(() => {
-    if (document.activeElement === document.body) box.current?.focus();
-  }, []);
+  const answer = (words) => !state && words.trim() && answerQuestion({ session, call: question.call_id }, words,
+    setState);
   const [words, diff] = parted(question.text);
   return html`<form class="asking" aria-label="A question to you"
     onSubmit=${(event) => (event.preventDefault(), answer(text))}>
@@ -139,7 +137,9 @@ export function Question({ question, session, from = "", orphan = false }) {
     ${question.options?.length > 0 && html`<div class="asking-row">
       ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
         onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer"
+    ${allowed && first && html`<p class="muted">${question.options?.length ? "Choose one, or write" : "Write"} your
+      answer below.</p>`}
+    ${allowed && !first && html`<div class="row"><input class="input" aria-label="Your answer"
       placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}

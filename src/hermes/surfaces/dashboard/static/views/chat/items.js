@@ -103,7 +103,7 @@ function Tool({ item, context, first }) {
       html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
         orphan=${item.orphan} />`}
     ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session}
-      orphan=${item.orphan} />`}
+      first=${first} orphan=${item.orphan} />`}
     ${approval?.answer && html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
       size=${14} />${said(approval)}</p>`}
     ${question?.answered && html`<p class="answered"><${Icon} name="question" size=${14} /><span>
@@ -111,12 +111,12 @@ function Tool({ item, context, first }) {
   <//>`;
 }
 
-function said({ answer, by }) {
+function said({ answer, by, reason }) {
   const words = { once: "Allowed once", session: "Allowed for this session", always: "Always allowed",
     deny: "Denied" }[answer] ?? answer;
   const who = { nobody: "nobody could be asked", expired: "nobody answered in time",
     policy: "remembered" }[by] ?? (by ? `by ${by}` : "");
-  return who ? `${words} (${who})` : words;
+  return `${words}${who ? ` (${who})` : ""}${reason ? `: ${reason}` : ""}`;
 }
 
 function Note({ item }) {

@@ -177,7 +177,8 @@ const HANDLERS = {
     if (at < 0 || !state.items[at].approval || state.items[at].approval.answer) return; // the first one counts
     const allowed = event.answer !== "deny";
     replace(state, at, { status: allowed ? "running" : "planned",
-      approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
+      approval: { ...state.items[at].approval, answer: event.answer, by: event.by,
+        reason: event.reason ?? "" }, started: event.ts });
   },
   "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
@@ -297,6 +298,14 @@ export function turnsSince(state, item) {
   if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
   const ended = state.items.filter((one) => one.kind === "end" && !one.undone).map((one) => one.turn);
   return ended.length - ended.indexOf(item.turn);
+}
+
+/** The question that a message answers: the first that waits, of this session or of one that works for it. */
+export function openQuestion(state, elsewhere) {
+  const own = openAsks(state).find((item) => item.question && !item.question.answered);
+  if (own) return { session: state.session, call: own.call, text: own.question.text };
+  const other = elsewhere.find((one) => one.kind === "question" && one.root_session_id === state.session);
+  return other ? { session: other.session_id, call: other.call_id, text: other.text } : null;
 }
 
 /** The calls that wait for a person here. */
