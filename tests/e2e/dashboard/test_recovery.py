@@ -90,7 +90,7 @@ async def test_a_turn_of_a_killed_process_is_ended_and_keeps_what_it_had_said(
         await expect(live).to_contain_text("So it went on and on. So it went on")
         running.kill()
         await running.communicate()
-        seen = (await transcript(page))["live"]["text"].strip()
+        seen = (await live.locator(".markdown").inner_text()).strip()
         await expect(page.locator(".end .note")).to_contain_text(
             "Hermes stopped during this turn. Everything up to then was saved."
         )

@@ -18,17 +18,21 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const asks = open.filter((item) => item.approval && !item.approval.answer);
   const question = openQuestion(state, useStore(waiting));
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
+  const last = state.turn ? null : lastReply;
+  const { drawn } = reading;
+  const list = useMemo(() => drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
+    ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
+      html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
+        last=${row === last} />`}</div>`),
+  [rows, drawn[0], drawn.length, context, asks[0], question?.call, last]);
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
       ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
         onClick=${reading.earlier}>Show earlier<//></div>`}
-      ${reading.drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
-        ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
-          html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
-            last=${row === lastReply && !state.turn} />`}</div>`)}
-      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question} isAsked=${open.length > 0}
-        unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` : html`<div ref=${reading.bottom} />`}
+      ${list}
+      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
+        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` : html`<div ref=${reading.bottom} />`}
     </div>
     ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
       html`<${Button} class="jump" busy>Reading the earlier part<//>`}

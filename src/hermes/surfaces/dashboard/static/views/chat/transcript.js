@@ -1,6 +1,8 @@
 // The transcript of a session: what its events come to. A pure function, so that the same events always give the same
 // transcript, however they were cut into batches and how often the connection was lost in between.
 
+import { LongText } from "../../app/parts/longtext.js";
+
 /** Nothing was heard yet. */
 export function fresh(session) {
   return {
@@ -9,7 +11,7 @@ export function fresh(session) {
     first: 1, // seq of the first row that is known; those before it can be read
     head: 0, // seq of the last row
     items: [], // what is shown, in order; an item that changes is a new object
-    live: null, // what is being written: {text, reasoning, tool, turn}
+    live: null, // what is being written: {text, reasoning: LongText, tool, turn}
     turn: "", // the turn that runs
     since: 0, // when it began
     stopping: false,
@@ -30,7 +32,8 @@ export function fresh(session) {
 
 /** The state after some events. Neither the state nor the events are changed. */
 export function reduce(state, events) {
-  const next = { ...state, items: [...state.items] };
+  const next = { ...state };
+  if (!events.every((event) => WRITING.has(event.type))) next.items = [...state.items];
   for (const event of events) apply(next, event);
   return next;
 }
@@ -47,6 +50,9 @@ function apply(state, event) {
   return HANDLERS[event.type]?.(state, event);
 }
 
+// What changes no item: most events are of these, so the list stays the same object.
+const WRITING = new Set(["agent.message.delta", "agent.reasoning.delta", "agent.tool.generating"]);
+const OUTPUT = 64 * 1024; // characters of a running call's output that are kept, as the server does
 const NONE = []; // one and the same, so that equal items can be told
 
 const HANDLERS = {
@@ -62,7 +68,8 @@ const HANDLERS = {
   "feed.partial": (state, event) => {
     state.ready = true;
     const { text, reasoning, turn_id: turn } = event;
-    state.live = text || reasoning ? { text, reasoning, tool: "", turn } : null;
+    state.live = text || reasoning ? { ...nothing(turn), text: new LongText(text), reasoning: new LongText(reasoning) } :
+      null;
     state.items = state.items.map((item) => {
       const output = event.tools?.[item.call] ?? "";
       return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
@@ -141,7 +148,7 @@ const HANDLERS = {
   "agent.message.delta": (state, event) => grow(state, event, "text"),
   "agent.reasoning.delta": (state, event) => grow(state, event, "reasoning"),
   "agent.tool.generating": (state, event) => {
-    state.live = { ...(state.live ?? { text: "", reasoning: "", turn: event.turn_id }), tool: event.name };
+    state.live = { ...(state.live ?? nothing(event.turn_id)), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
     const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
@@ -163,7 +170,9 @@ const HANDLERS = {
   },
   "agent.tool.progress": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at >= 0 && !state.items[at].ended) replace(state, at, { output: state.items[at].output + event.text });
+    if (at < 0 || state.items[at].ended) return;
+    const output = state.items[at].output + event.text;
+    replace(state, at, { output: output.length > 2 * OUTPUT ? output.slice(-OUTPUT) : output });
   },
   "agent.tool.finished": (state, event) => {
     let at = findCall(state, event.call_id);
@@ -233,8 +242,13 @@ function ask(state, event, more) {
 }
 
 function grow(state, event, field) {
-  const live = state.live ?? { text: "", reasoning: "", tool: "", turn: event.turn_id };
-  state.live = { ...live, [field]: live[field] + event.text };
+  const live = state.live ?? nothing(event.turn_id);
+  state.live = { ...live, [field]: live[field].add(event.text) };
+}
+
+/** A reply of which nothing is written yet. */
+function nothing(turn) {
+  return { text: new LongText(), reasoning: new LongText(), tool: "", turn };
 }
 
 /** Words take their place where the model gets to hear them, not where they were typed. */
