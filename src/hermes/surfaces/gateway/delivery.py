@@ -81,8 +81,7 @@ class Delivery:
         self._said = ""  # the last reply, where a turn is one message
         self._answers: tuple[str, ...] = ()  # and which messages it answers
         self._edit_at = 0.0
-        self.working = False
-        """Whether a turn of the session runs, here or elsewhere."""
+        self._working = False
         self._heard = office.time()
         self._activity = Activity(self._post, self.chat, office.settings, office.time)
 
@@ -94,6 +93,11 @@ class Delivery:
     @property
     def session(self) -> str:
         return self._binding.session
+
+    @property
+    def working(self) -> bool:
+        """Whether a turn of the session runs, here or elsewhere."""
+        return self._working
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Something happened in the session, or in one that works for it."""
@@ -128,7 +132,7 @@ class Delivery:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._wake.wait()
-            if self.working and not self._limits.whole:
+            if self._working and not self._limits.whole:
                 await self._activity.keep_company()
 
     async def _catch_up(self) -> None:
@@ -152,7 +156,7 @@ class Delivery:
             case UserMessage():
                 await self._repeat(row, event)
             case TurnStarted():
-                self.working = True
+                self._working = True
                 self._said = ""
                 self._answers = self._answered(event) if self._limits.whole else ()
                 self._activity.begin()
@@ -187,7 +191,7 @@ class Delivery:
         await self._deliver(row, message.text, adopt=True)
 
     async def _end(self, row: Row, ended: TurnEnded) -> None:
-        self.working = False
+        self._working = False
         self._text = ""
         self._activity.end()
         if ended.reason == "crashed" and await self._office.asks(self._binding.session):
@@ -293,15 +297,15 @@ class Delivery:
         office, binding = self._office, self._binding
         if self._wake.is_set() or self._rows:
             return False
-        lost = self.working and office.time() - self._heard > _SILENT and not office.works_on(binding.session)
-        if (self.working and not lost) or office.works_on(binding.session) or office.expects(binding.key):
+        lost = self._working and office.time() - self._heard > _SILENT and not office.works_on(binding.session)
+        if (self._working and not lost) or office.works_on(binding.session) or office.expects(binding.key):
             return False
         office.rest(binding, self._seq)
         return True
 
     def _pause(self) -> float:
         now = self._office.time()
-        waits = [self._activity.pause()] if self.working else [_CLOSING]
+        waits = [self._activity.pause()] if self._working else [_CLOSING]
         if self._text:
             waits.append(self._edit_at - now)
         return max(0.01, min(waits))

@@ -89,14 +89,19 @@ const HANDLERS = {
   },
   "session.compacted": (state, event) => {
     spend(state, event.usage);
-    note(state, event, "info", "info", "Room was made: the model sees a summary of the older part.", event.summary);
+    const { before = 0, after = 0 } = event;
+    state.context = after || state.context;
+    const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
+    note(state, event, "info", "info", `${shortened(event, "so its middle was summarized")}: ${sizes}.`, event.summary);
   },
   "session.compaction_failed": (state, event) => {
-    note(state, event, "warn", "warn", "The conversation could not be summed up. Nothing was removed.", event.detail);
+    const why = event.detail.trim().replace(/\.$/, "");
+    note(state, event, "warn", "warn",
+      `The conversation could not be shortened: ${why}. Nothing was removed; it is tried again later.`);
   },
   "session.trimmed": (state, event) => {
-    note(state, event, "info", "info", `Room was made: ${plural(event.call_ids.length,
-      "old result")} became pointers in the model's view.`);
+    const what = event.call_ids.length ? plural(event.call_ids.length, "old result") : "old pictures";
+    note(state, event, "info", "info", `${shortened(event, `so it no longer sees ${what}`)}.`);
   },
   "session.imported": (state, event) => {
     note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
@@ -220,6 +225,12 @@ const HANDLERS = {
     else if (event.summary) note(state, event, "accent", "learning", event.summary, "", "", "learning");
   },
 };
+
+/** Why the model sees less than was said: by itself in a turn, else because somebody asked for it. */
+function shortened(event, how) {
+  return event.turn_id ? `The conversation got too long for the model, ${how}` :
+    `The conversation was shortened for the model, ${how}`;
+}
 
 function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
