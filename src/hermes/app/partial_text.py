@@ -42,7 +42,8 @@ class PartialText:
         """The reply is in the log, or void."""
         if self._later is not None:
             self._later.cancel()
-        self._later, self._pieces = None, []
+            self._later = None
+        self._pieces.clear()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -79,7 +80,7 @@ class PartialText:
             self._fail(error)
             return
         self._write(f"{self._mark}\n{''.join(self._pieces)}")
-        self._pieces = []
+        self._pieces.clear()
 
     def _write(self, text: str) -> None:
         try:

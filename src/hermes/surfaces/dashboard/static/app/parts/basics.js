@@ -35,7 +35,7 @@ export function Button({ kind = "", icon, label, children, class: more = "", bus
 
 /** The keys that do the same as a button. */
 export function Keys({ of }) {
-  return html`<span class="button-keys" aria-hidden="true">${shown(of).map((key) => html`<kbd>${key}</kbd>`)}</span>`;
+  return html`<kbd class="button-keys" aria-hidden="true">${shown(of).join(" ")}</kbd>`;
 }
 
 /** A link that looks like a button with nothing but an icon; `label` is its name. */

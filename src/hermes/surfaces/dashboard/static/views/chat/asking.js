@@ -92,8 +92,8 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
 
 /** Why an answer still counts although nobody waits for it. */
 function Orphan() {
-  return html`<p class="muted"><${Icon} name="info" size=${15} /> Hermes stopped before you answered. Your answer lets it
-    go on from here.</p>`;
+  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. Your
+    answer lets it go on from here.</span></p>`;
 }
 
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */
@@ -137,7 +137,7 @@ export function Question({ question, session, first = false, from = "", orphan =
     ${question.options?.length > 0 && html`<div class="asking-row">
       ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
         onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && first && html`<p class="muted">${question.options?.length ? "Choose one, or write" : "Write"} your
+    ${allowed && first && html`<p class="asking-note">${question.options?.length ? "Choose one, or write" : "Write"} your
       answer below.</p>`}
     ${allowed && !first && html`<div class="row"><input class="input" aria-label="Your answer"
       placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
