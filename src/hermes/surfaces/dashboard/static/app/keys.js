@@ -1,7 +1,7 @@
 // Keys and commands that hold while a component is shown. The key help and the palette list exactly these.
 //
-// A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or removes
-// has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
+// A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or
+// removes has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
 import { Store, kept, useLayoutEffect, useRef, useStore } from "./ui.js";
 
 const SECOND_KEY = 1500; // milliseconds

@@ -1,5 +1,5 @@
-// A text that grows piece by piece. A string would be copied whole for every piece, and whoever keeps a part of one copy
-// keeps all of it.
+// A text that grows piece by piece. A string would be copied whole for every piece, and whoever keeps a part of one
+// copy keeps all of it.
 const BLOCK = 4096; // characters
 
 let last = 0;

@@ -184,7 +184,7 @@ function Blocks({ tokens, open = false }) {
 
 /** Markdown. With `open`, `text` is a LongText and more of it is still to come. */
 export function Markdown({ text, open = false }) {
-  return html`<div class="markdown">${open ? html`<${Written} text=${text} />` : html`<${Whole} text=${text} />`}</div>`;
+  return html`<div class="markdown"><${open ? Written : Whole} text=${text} /></div>`;
 }
 
 function Whole({ text }) {

@@ -137,8 +137,8 @@ export function Question({ question, session, first = false, from = "", orphan =
     ${question.options?.length > 0 && html`<div class="asking-row">
       ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
         onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && first && html`<p class="asking-note">${question.options?.length ? "Choose one, or write" : "Write"} your
-      answer below.</p>`}
+    ${allowed && first && html`<p class="asking-note">
+      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`}
     ${allowed && !first && html`<div class="row"><input class="input" aria-label="Your answer"
       placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />

@@ -32,7 +32,8 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
         onClick=${reading.earlier}>Show earlier<//></div>`}
       ${list}
       ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
-        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` : html`<div ref=${reading.bottom} />`}
+        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` :
+          html`<div ref=${reading.bottom} />`}
     </div>
     ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
       html`<${Button} class="jump" busy>Reading the earlier part<//>`}

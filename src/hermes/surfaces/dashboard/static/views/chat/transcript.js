@@ -68,8 +68,8 @@ const HANDLERS = {
   "feed.partial": (state, event) => {
     state.ready = true;
     const { text, reasoning, turn_id: turn } = event;
-    state.live = text || reasoning ? { ...nothing(turn), text: new LongText(text), reasoning: new LongText(reasoning) } :
-      null;
+    const live = { text: new LongText(text), reasoning: new LongText(reasoning), tool: "", turn };
+    state.live = text || reasoning ? live : null;
     state.items = state.items.map((item) => {
       const output = event.tools?.[item.call] ?? "";
       return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
