@@ -162,8 +162,8 @@ async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
             "(rows) => document.querySelectorAll('.xterm-rows > div').length !== rows", arg=rows if size != 14 else 0
         )
         rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
-        await _run(shell, f"clear; seq {rows}; echo ________; printf 'the end'; read _")
-        await _shows(shell, "the end")
+        await _run(shell, f"clear; seq {rows}; echo ____''____; printf 'end o''f {size}'; read _")
+        await _shows(shell, f"end of {size}")
         hidden = await shell.evaluate(
             "[...document.querySelectorAll('.xterm-rows > div')].at(-1).getBoundingClientRect().bottom"
             " - document.querySelector('.terminal-place').getBoundingClientRect().bottom"
