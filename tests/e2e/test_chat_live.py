@@ -7,6 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.app import build
+from hermes.schema.events import TurnEnded
+from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall, pieces
@@ -305,10 +308,11 @@ async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
         assert (hermes.work / "made.txt").read_text() == "made\n"
         async with hermes.terminal("--continue") as terminal:
             shown = await terminal.sees("Done without you.")
-            assert "It was cut off" not in shown
+            assert "Hermes stopped during this turn" not in shown
 
 
-async def test_a_question_waits_when_the_terminal_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seen", [False, True], ids=["by nobody else", "by a page that ended the turn"])
+async def test_a_question_waits_when_the_terminal_is_gone(tmp_path: Path, seen: bool) -> None:
     write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
     async with ModelServer(Served(calls=(write,)), "Written at last.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
@@ -318,6 +322,11 @@ async def test_a_question_waits_when_the_terminal_is_gone(tmp_path: Path) -> Non
             await terminal.sees("Allow?")
             terminal.vanish()
             assert await terminal.ends() == 129
+        with build(Settings(), Home(hermes.home)) as app:
+            (session,) = app.store.sessions.recent(limit=1)
+            assert app.store.log.has_open_turn(session.id)
+            if seen:
+                app.record(session.id, TurnEnded(reason="crashed"))
         async with hermes.terminal("--continue") as terminal:
             await terminal.sees("Allow?")
             terminal.type("y" + ENTER)

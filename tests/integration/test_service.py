@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import pytest
 from hermes.app import App, build
 from hermes.app.approvals import Desk
 from hermes.app.journal import SessionJournal
+from hermes.app.partial_text import PartialText
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
 from hermes.children.programs import find_program
@@ -29,6 +31,7 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    ModelRetried,
     QuestionAnswered,
     QuestionAsked,
     SessionCreated,
@@ -102,6 +105,7 @@ class Desktop:
             title=lambda session, history: None,
             show=self._show,
             finish=self._finish,
+            partial=partial(PartialText, self.app.home),
         )
 
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
@@ -460,6 +464,68 @@ async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(tmp_pat
             await desk.service.idle(session)
 
 
+async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it_had_said(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        said = (UserMessage(text="go"), SessionPrompted(system=("x",)), TurnStarted(inputs=(2,)))
+        desk.app.record(session, *said, ModelRetried(reason="overloaded"), turn="old")
+        void, shown = PartialText(desk.app.home, session), PartialText(desk.app.home, session)
+        void.add("what was said before the retry", "old 0")
+        void.leave()
+        shown.add("Half of ", "old 1")
+        shown.add("an answ", "old 1")
+        shown.leave()
+        assert await desk.service.settle(session)
+        *_, partial, ended = desk.events(session)
+        assert partial == AssistantMessage(text="Half of an answ", finish="interrupted")
+        assert isinstance(ended, TurnEnded)
+        assert ended.reason == "crashed"
+        assert not list(desk.app.home.root.glob("run/partial/*"))
+        assert not await desk.service.settle(session)
+        assert not desk.service.works_on(session)
+
+
+async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        desk.app.record(session, TurnStarted(), AssistantMessage(text="Whole."), turn="old")
+        late = PartialText(desk.app.home, session)
+        late.add("Who", "old 0")
+        late.leave()
+        assert await desk.service.settle(session)
+        assert [message.text for message in desk.app.store.log.messages(session)] == ["Whole."]
+
+
+async def test_a_turn_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        lease = desk.app.store.leases.acquire(session)
+        desk.app.record(session, TurnStarted(), turn="old", lease=lease)
+        assert not await desk.service.settle(session)
+        await desk.service.interrupt(session, by="test")
+        assert isinstance(desk.events(session)[-1], InterruptRequested)
+        desk.app.store.leases.release(lease)
+        await desk.service.interrupt(session, by="test")
+        assert isinstance(desk.events(session)[-1], TurnEnded)
+
+
+async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
+        session = _crash_while_asking(desk)
+        with desk.desk.attached("test"):
+            assert await desk.service.settle(session)
+            assert [request.call_id for request in await desk.service.pending(session)] == ["b"]
+            desk.tool.go.set()
+            assert await desk.service.answer(session, "b", "once", by="test")
+            await desk.service.idle(session)
+            assert not await desk.service.answer(session, "b", "once", by="late")
+        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        assert results["a"].startswith("Outcome unknown")
+        assert results["b"] == "waited"
+        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        assert ends == ["crashed", "done"]
+
+
 async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel("one", "two")) as desk:
         session = desk.begin()
@@ -658,6 +724,8 @@ async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> 
         await desk.service.submit(session, "hi")
         with pytest.raises(StoreFull, match="not saved"):
             await desk.service.idle(session)
+        assert await desk.service.settle(session)
+        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "so far"]
 
 
 def _on(bus: Bus, topic: str) -> "asyncio.Future[Mapping[str, Any]]":

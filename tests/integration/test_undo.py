@@ -76,6 +76,20 @@ def test_files_and_conversation_go_back_and_forth_together(desk: Desk) -> None:
     assert desk.said() == ["one", "re one", "two", "re two"]
 
 
+def test_what_undo_would_delete_is_known_before(desk: Desk) -> None:
+    desk.write("old", "0")()
+    desk.turn("one", desk.write("made", "1"))
+    desk.turn("two", lambda: (desk.write("made", "2")(), desk.write("old", "2")(), desk.write("also", "2")()))
+    assert desk.rewind.deletes(desk.session) == ("also",)
+    assert desk.rewind.deletes(desk.session, turns=2) == ("also", "made")
+    desk.write("also", "mine now")()
+    assert desk.rewind.deletes(desk.session, turns=2) == ("made",)
+    assert desk.rewind.deletes(desk.session, turns=2, force=True) == ("also", "made")
+    assert (desk.cwd / "also").read_text() == "mine now"
+    desk.rewind.undo(desk.session, turns=2)
+    assert sorted(path.name for path in desk.cwd.iterdir()) == ["also", "old"]
+
+
 def test_nothing_leaves_the_log_and_the_title_stays(desk: Desk) -> None:
     desk.turn("one", desk.write("file", "1"))
     desk.app.record(desk.session, SessionTitled(title="A title"))

@@ -17,6 +17,7 @@ from hermes.app.delegation import DEEPEST, Delegation, depth
 from hermes.app.digest import digest
 from hermes.app.learning import Learner
 from hermes.app.learning_review import Circle, Nobody, OnlyLearning
+from hermes.app.partial_text import PartialText
 from hermes.app.project import read_project_files
 from hermes.app.runner import Workshop
 from hermes.app.service import SessionService
@@ -134,6 +135,7 @@ class Agent:
             show=self._show,
             errors=app.errors,
             finish=self._keeper.finish,
+            partial=partial(PartialText, app.home),
         )
         return SessionService(app, workshop)
 

@@ -196,6 +196,9 @@ class App:
         rows = self.store.sessions.delete(session)
         if _is_file_name(session):
             (self.home.sessions / f"session_{session}.json").unlink(missing_ok=True)
+        from hermes.app.partial_text import partial_path
+
+        partial_path(self.home, session).unlink(missing_ok=True)
         with self._remembering:
             self._feeds.pop(session, None)
             self._recent.pop(session, None)

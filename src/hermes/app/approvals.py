@@ -25,6 +25,7 @@ class Desk:
     def __init__(self, *, clock: Clock | None = None, patience: float = 0.0) -> None:
         self._surfaces: list[str] = []
         self._open: dict[tuple[str, str], tuple[Request, Waiting]] = {}
+        self._awaited: dict[tuple[str, str], asyncio.Future[Waiting]] = {}
         self._clock = clock or SystemClock()
         self.patience = patience
         """Seconds a question waits; 0 for ever."""
@@ -59,7 +60,20 @@ class Desk:
         """A place for the answer."""
         future: Waiting = asyncio.get_running_loop().create_future()
         self._open[session, request.call_id] = (request, future)
+        if (awaited := self._awaited.pop((session, request.call_id), None)) and not awaited.done():
+            awaited.set_result(future)
         return future
+
+    async def opened(self, session: str, call_id: str) -> Waiting:
+        """The place for the answer to a question, once it is asked."""
+        if (found := self.find(session, call_id)) is not None:
+            return found
+        awaited = self._awaited.setdefault((session, call_id), asyncio.get_running_loop().create_future())
+        try:
+            return await asyncio.shield(awaited)
+        finally:
+            if not awaited.done():
+                self._awaited.pop((session, call_id), None)
 
     def forget(self, session: str, request: Request) -> None:
         """The question is settled."""

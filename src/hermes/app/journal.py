@@ -3,15 +3,36 @@
 import asyncio
 from collections.abc import Callable
 
+from hermes.app.partial_text import PartialText
 from hermes.core.history import History
 from hermes.errors import HermesError
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, QuestionAnswered
+from hermes.schema.events import (
+    ApprovalAnswered,
+    MessageDelta,
+    ModelRetried,
+    QuestionAnswered,
+    ReplyRejected,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import AssistantMessage
 from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 
+UNKNOWN = (
+    "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
+)
+
+_VOIDING = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)  # what was shown is in the log now, or is void
 _BEHIND = 0.005  # seconds that a noted row may wait for company
+
+
+def crashed(partial: str) -> list[Event]:
+    """How a turn ends whose process is gone: with what it had shown of a reply, behind the results of its calls."""
+    said: list[Event] = [AssistantMessage(text=partial, finish="interrupted")] if partial.strip() else []
+    return [*said, TurnEnded(reason="crashed", detail="Everything up to then was saved.")]
 
 
 def read_history(store: Store, session: str) -> History:
@@ -26,9 +47,18 @@ class SessionJournal:
     """Implements the `Journal` port for one session that this process runs."""
 
     def __init__(
-        self, store: Store, session: str, lease: Lease, *, publish: Callable[[Row], None], show: Callable[[Event], None]
+        self,
+        store: Store,
+        session: str,
+        lease: Lease,
+        *,
+        publish: Callable[[Row], None],
+        show: Callable[[Event], None],
+        partial: PartialText | None = None,
     ) -> None:
         self._store = store
+        self._partial = partial
+        self._replies = 0  # of this turn, also void ones: names the one that is being written
         self._publish = publish
         self._show = show
         self._mine: set[int] = set()
@@ -47,6 +77,7 @@ class SessionJournal:
         """Reads the whole log once."""
         for row in self._store.log.every_event(self.session):
             self.history.add(row.seq, row.event, row.turn)
+            self._count(row.event)
             self._read_up_to = row.seq
             self.epoch = row.epoch
 
@@ -103,8 +134,36 @@ class SessionJournal:
         return writing
 
     def show(self, event: Event) -> None:
-        """Publishes a transient event."""
+        """Publishes a transient event; of a reply, also to a file."""
+        if self._partial and isinstance(event, MessageDelta):
+            self._partial.add(event.text, self._mark(self.turn))
         self._show(event)
+
+    def close(self) -> None:
+        """This process lets go of the session."""
+        if self._partial and self.history.open_turn:
+            self._partial.leave()
+        elif self._partial:
+            self._partial.clear()
+
+    def partial(self) -> str:
+        """What the process that ran the open turn had shown of a reply before it was gone."""
+        return self._partial.take(self._mark(self.history.open_turn)) if self._partial else ""
+
+    def drop_partial(self) -> None:
+        """That is in the log now."""
+        if self._partial:
+            self._partial.drop()
+
+    def _mark(self, turn: str) -> str:
+        return f"{turn} {self._replies}"
+
+    def _count(self, event: Event | None) -> None:
+        """Notes where a reply ends, or a turn begins or ends: what is shown from here on is another one."""
+        if isinstance(event, TurnStarted):
+            self._replies = 0
+        elif isinstance(event, _VOIDING):
+            self._replies += 1
 
     def foreign(self) -> list[Row]:
         """Rows that other processes added since the last look; messages among them are taken into the history."""
@@ -126,6 +185,9 @@ class SessionJournal:
         self._mine.update(row.seq for row in rows)
         for row, event in zip(rows[len(noted) :], events, strict=True):
             self.history.add(row.seq, event, row.turn)
+            self._count(event)
+            if self._partial and isinstance(event, _VOIDING):
+                self._partial.clear()
         for row in rows:
             self._publish(row)
         return tuple(row.seq for row in rows)

@@ -10,7 +10,8 @@ from typing import Protocol
 import msgspec
 
 from hermes.app.approvals import Desk, SessionApprovals
-from hermes.app.journal import SessionJournal
+from hermes.app.journal import UNKNOWN, SessionJournal, crashed
+from hermes.app.partial_text import PartialText
 from hermes.app.titles import first_words
 from hermes.children.programs import add_workspace
 from hermes.core.budget import Budget
@@ -39,9 +40,6 @@ from hermes.tools.family import end_leftovers
 log = logging.getLogger("hermes.app")
 
 _LISTEN = 0.15  # seconds between looks at what other processes wrote
-_UNKNOWN = (
-    "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
-)
 _STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
@@ -71,6 +69,8 @@ class Workshop(msgspec.Struct, frozen=True):
     """Keeps how the files stand at the end of a turn, for undo."""
     errors: RepeatedErrors = msgspec.field(default_factory=lambda: RepeatedErrors(log))
     """What fails again and again in this process."""
+    partial: Callable[[str], PartialText | None] = lambda _: None
+    """Where what is shown of a session's reply is kept in case its process is killed."""
 
 
 class Runner:
@@ -107,9 +107,12 @@ class Runner:
         self.interrupt()
 
     async def run(self) -> None:
-        """Works until nothing waits any more. When another process has the session, waits until it has done it."""
+        """Works until nothing waits any more. When another process has the session, waits until it has done it.
+
+        One that is to stop only writes down what a crash left.
+        """
         lease = await self._take()
-        if lease is None:
+        if lease is None and not self.stopping:
             lease = await self._outwait()
         if lease is None:
             return
@@ -125,6 +128,7 @@ class Runner:
             self._journal = None  # without a pause after the last look at what waits: nothing slips in between
             for helper in helpers:
                 helper.cancel()
+            journal.close()
             await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(journal.lease)))
 
     async def _is_wanted(self, journal: SessionJournal) -> bool:
@@ -156,7 +160,10 @@ class Runner:
 
     def _read(self, lease: Lease) -> SessionJournal:
         shop = self._shop
-        journal = SessionJournal(shop.store, self.session, lease, publish=shop.publish, show=self._show)
+        partial = shop.partial(self.session)
+        journal = SessionJournal(
+            shop.store, self.session, lease, publish=shop.publish, show=self._show, partial=partial
+        )
         journal.load()
         return journal
 
@@ -170,13 +177,14 @@ class Runner:
             return ()
         journal.turn = history.open_turn
         carried = self._carried(history)
-        results = [result for result in history.unfinished(_UNKNOWN) if result.call_id not in carried]
-        detail = "the process ended in the middle of the turn; everything saved until then is here"
-        ended = [TurnEnded(reason="crashed", detail=detail)] if history.open_turn else []
+        results = [result for result in history.unfinished(UNKNOWN) if result.call_id not in carried]
+        ended: list[Event] = []
         if history.open_turn:
             await asyncio.to_thread(end_leftovers, self.session)  # what a killed process left running
             await self._shop.finish(history.open_turn, self._folder())
+            ended = crashed(journal.partial())
         await journal.record(*results, *ended)
+        journal.drop_partial()
         return tuple(carried.values())
 
     def _carried(self, history: History) -> dict[str, ToolCall]:

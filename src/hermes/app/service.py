@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from hermes.app.app import App
+from hermes.app.approvals import Waiting
 from hermes.app.journal import read_history
 from hermes.app.runner import Runner, Workshop
 from hermes.core.calls import writable
@@ -28,6 +29,7 @@ from hermes.schema.messages import Image, UserMessage
 log = logging.getLogger("hermes.app")
 
 _REMEMBERED = 256  # sessions whose last end is known
+_ASKED_AGAIN_S = 20.0  # for a turn to get to a question that was asked before
 _PATIENCE = 5.0  # seconds for a turn to end in order
 
 _QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
@@ -61,17 +63,23 @@ class SessionService:
 
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, wherever it runs. What was queued is still answered."""
+        if await self.settle(session):
+            return
         runner = self._runners.get(session)
         if runner:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str, shown: str = "") -> bool:
+    async def answer(
+        self, session: str, call_id: str, answer: Verdict, *, by: str, shown: str = "", reason: str = ""
+    ) -> bool:
         """Answers a request for approval, wherever it waits; False when it is not open (any more).
 
-        `shown` is the `approval_hash` of what the person saw. Raises AnswerRefused when they allow something else.
+        `shown` is the `approval_hash` of what the person saw. Raises AnswerRefused when they allow something else. The
+        model reads the `reason` of a no together with it.
         """
-        return await self._settle(session, ApprovalAnswered(call_id=call_id, answer=answer, by=by, shown=shown))
+        answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason))
+        return await self._settle(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""
@@ -91,8 +99,12 @@ class SessionService:
         if place is None:
             elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
             waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
-            if not elsewhere or not waiting:
+            if not waiting:
                 return False
+            if not elsewhere:
+                place = await self._asked_again(session, answered.call_id)
+                if place is None:
+                    return False
         try:
             await self._append(session, answered)
         except AnsweredAlready:
@@ -104,9 +116,45 @@ class SessionService:
             await asyncio.wait({place}, timeout=_PATIENCE)
         return place.done() and place.result() == answered
 
+    async def _asked_again(self, session: str, call_id: str) -> Waiting | None:
+        """The place for the answer to a question whose process is gone: the session goes on here, and asks once more.
+
+        None when it does not, because its time is up or codex, which would have run it, is gone too.
+        """
+        self._start(session)
+        opened = asyncio.ensure_future(self._shop.desk.opened(session, call_id))
+        try:
+            await asyncio.wait(
+                {opened, self._tasks[session]}, timeout=_ASKED_AGAIN_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            return opened.result() if opened.done() else None
+        finally:
+            opened.cancel()
+
     async def resume(self, session: str) -> None:
         """Settles what a crash left, and answers what still waits."""
         self._start(session)
+
+    async def settle(self, session: str) -> bool:
+        """Ends the session's turn if its process is gone, and begins no other; False when there is none like that.
+
+        Whoever shows a session calls this. Raises when the end can't be written.
+        """
+        if session in self._tasks or not await asyncio.to_thread(self._has_dead_turn, session):
+            return False
+        if session in self._tasks:  # begun meanwhile; that settles it too
+            return False
+        self._runners[session] = Runner(self._shop, session)
+        self._runners[session].stop()
+        self._drive_on(session)
+        await asyncio.wait({self._tasks[session]})
+        if failure := self._failures.pop(session, None):
+            raise failure
+        return True
+
+    def _has_dead_turn(self, session: str) -> bool:
+        store = self._app.store
+        return store.leases.holder(session) is None and store.log.has_open_turn(session)
 
     async def settled(self, session: str) -> None:
         """Waits until what a crash left of the session is written down, if it was resumed."""
@@ -210,10 +258,15 @@ class SessionService:
         runner = self._runners.get(session)
         if session in self._tasks and runner and runner.journal and not runner.stopping:
             return
-        self._wanted.add(session)
         if session not in self._tasks:
             self._runners[session] = Runner(self._shop, session)
-            self._tasks[session] = asyncio.ensure_future(self._drive(session))
+            self._drive_on(session)
+        else:
+            self._wanted.add(session)
+
+    def _drive_on(self, session: str) -> None:
+        self._wanted.add(session)
+        self._tasks[session] = asyncio.ensure_future(self._drive(session))
 
     async def _drive(self, session: str) -> None:
         try:

@@ -11,18 +11,16 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.journal import read_history
+from hermes.app.journal import UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, History
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
-from hermes.schema.events import SessionRedone, SessionUndone, TurnEnded, TurnStarted
+from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 from hermes.tools.shadow import Outcome, Shadow, ShadowFailed, Shadows
-
-_UNKNOWN = "Outcome unknown: the process ended while it ran, and the turn was taken back."
 
 
 class UndoReport(msgspec.Struct, frozen=True):
@@ -91,6 +89,16 @@ class Rewind:
             return ""
         with _explained("Nothing was changed."):
             return shadow.diff(wanted, helps=self._helps(session))
+
+    def deletes(self, session: str, *, turns: int = 1, force: bool = False) -> tuple[str, ...]:
+        """The files that `undo` of so many turns would delete: a surface asks before it does."""
+        session = self._app.store.sessions.find(session).id
+        shadow = self._shadow(session)
+        if shadow is None:
+            return ()
+        names = _names(_last(read_history(self._app.store, session), turns))
+        with _explained("Nothing was changed."):
+            return shadow.deletes(names, force=force, helps=self._helps(session))
 
     def branch(self, session: str, *, at: int | None = None, back: int = 0, surface: str = "") -> str:
         """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
@@ -173,7 +181,7 @@ class Rewind:
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
             return history
-        closing = (*history.unfinished(_UNKNOWN), TurnEnded(reason="crashed", detail="it was taken back"))
+        closing = (*history.unfinished(UNKNOWN), *crashed(""))  # what it had said goes with the turn
         self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)
         return read_history(self._app.store, lease.session)
 

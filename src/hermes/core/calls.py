@@ -153,7 +153,7 @@ class CallRunner:
             return f"forbidden by policy: {decision.reason}"
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
-            return f"{refusal_of(answer)}. Do not try to do the same in another way."
+            return _denial(answer)
         if answer.answer == "always" and decision.memorable:
             self._policy.remember(request)
         again = self._judged(item, place.cwd)
@@ -240,8 +240,16 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
 
 
 def refusal_of(answer: ApprovalAnswered) -> str:
-    """Why a request was denied, in a few words."""
+    """Why a request was denied: in the person's words, if there are any."""
+    if answer.reason:
+        return f"the user said no: {writable(answer.reason)}"
     return _DENIED.get(answer.by, "the user said no")
+
+
+def _denial(answer: ApprovalAnswered) -> str:
+    """What the model reads of a no: a person who gave a reason has said what they want instead."""
+    refusal = refusal_of(answer)
+    return refusal if answer.reason else f"{refusal}. Do not try to do the same in another way."
 
 
 def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:

@@ -235,6 +235,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     """A request was answered, by a person or because nobody could be asked."""
 
     topic: ClassVar[str] = "agent.approval.answered"
+    sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
@@ -247,6 +248,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     shown: Annotated[
         str, Meta(description="Hash of the request as it was shown; an answer that allows must carry it.")
     ] = ""
+    reason: Annotated[str, Meta(description="What the user said about a denial; the model reads it with it.")] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):

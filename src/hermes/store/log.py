@@ -11,7 +11,14 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, QuestionAnswered, SessionCreated, SessionRecovered
+from hermes.schema.events import (
+    ApprovalAnswered,
+    QuestionAnswered,
+    SessionCreated,
+    SessionRecovered,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.answers import require_open
 from hermes.store.database import Database
@@ -24,6 +31,10 @@ _INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?,
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
+_LAST_TURN = (
+    f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
 _IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _MESSAGES = f"SELECT {STORED} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
@@ -101,6 +112,10 @@ class SessionLog:
         if not rows and not self._db.select(_HEAD, (session,)):
             raise _missing(session)
         return rows
+
+    def has_open_turn(self, session: str) -> bool:
+        """Whether a turn of the session has begun and not ended."""
+        return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
 
     def remember(self) -> None:
         """From now on `since` leaves out rows that were written through this very log."""

@@ -45,21 +45,27 @@ async def test_a_change_is_shown_exactly_and_made_only_when_allowed(page: Page, 
     await box(page).evaluate("element => element.blur()")
     async with asyncio.timeout(PATIENCE):
         while await asking.is_visible():  # a key counts only once the question can have been read
-            await page.keyboard.press("y")
+            await page.keyboard.press("Alt+y")
     await rests(page, 1)
     assert (dashboard.hermes.work / "one.py").read_text().endswith("sum(items)\n")
     await expect(page.locator(".answered")).to_contain_text("Allowed once (by dashboard)")
     await expect(page.locator(".rail .badge")).to_have_count(0)
 
 
-async def test_a_no_with_a_reason_reaches_the_model(page: Page, dashboard: Board) -> None:
+async def test_a_no_with_a_reason_reaches_the_model_together(page: Page, dashboard: Board) -> None:
     dashboard.says(edit(dashboard, "two.py"), "Then I leave it.")
     await say(page, "repair that too")
     await page.get_by_label("Tell the model why not").fill("it is meant to be so")
     await page.get_by_role("button", name="Deny").click()
     await rests(page, 1)
     assert "[:-1]" in (dashboard.hermes.work / "two.py").read_text()
-    assert "it is meant to be so" in str(dashboard.asked())
+    assert dashboard.asked()[-1] == {
+        "role": "tool",
+        "tool_call_id": dashboard.asked()[-1]["tool_call_id"],
+        "content": "Not run: the user said no: it is meant to be so",
+    }
+    assert len(dashboard.asked()) == 5  # nothing was said behind it: system, words, calls and two results
+    await expect(page.locator(".answered")).to_contain_text("Denied (by dashboard): it is meant to be so")
     calls = [item for item in (await transcript(page))["items"] if item["kind"] == "tool"]
     assert calls[-1]["status"] == "failed"
 
@@ -97,6 +103,21 @@ async def test_a_question_of_the_model_is_answered(page: Page, dashboard: Board)
     assert dashboard.asked()[-1]["content"].endswith("blue")
 
 
+async def test_what_is_written_while_a_question_waits_answers_it(page: Page, dashboard: Board) -> None:
+    ask = ServedCall("ask_user", json.dumps({"question": "Which colour?", "options": ["red", "blue"]}))
+    dashboard.says(Served(calls=(ask,)), "Green it is.")
+    await say(page, "paint it all")
+    await expect(page.get_by_role("form", name="A question to you")).to_contain_text("write your answer below")
+    await expect(page.get_by_role("radio", name="Answer")).to_be_checked()
+    await say(page, "green, please")
+    await rests(page, 1)
+    assert dashboard.asked()[-1]["content"].endswith("green, please")
+    users = [item["text"] for item in (await transcript(page))["items"] if item["kind"] == "user"]
+    assert users == ["paint it all"]
+    await expect(page.locator(".answered")).to_contain_text("green, please")
+    await expect(page.get_by_role("radiogroup")).to_have_count(0)
+
+
 async def test_a_session_that_works_for_another_asks_where_the_person_is(page: Page, dashboard: Board) -> None:
     task = ServedCall("delegate", json.dumps({"task": "write child.txt"}))
     write = ServedCall("write_file", json.dumps({"path": "child.txt", "content": "from the child"}))
@@ -105,3 +126,45 @@ async def test_a_session_that_works_for_another_asks_where_the_person_is(page: P
     await page.get_by_role("button", name="Allow once").click()
     await rests(page, 1)
     assert (dashboard.hermes.work / "child.txt").read_text() == "from the child"
+
+
+async def test_typing_outside_a_field_writes_a_message_and_does_nothing_else(page: Page, dashboard: Board) -> None:
+    dashboard.says(edit(dashboard, "stray.py"))
+    await say(page, "repair the stray one")
+    asking = page.get_by_role("group", name="Hermes wants to use edit_file")
+    await expect(asking).to_be_visible()
+    session = await session_of(page)
+    for place in ("document.body", "document.querySelector('.scroll')", "document.querySelector('.asking .button')"):
+        await box(page).fill("")
+        await page.evaluate(f"document.activeElement.blur(), {place}.focus()")
+        await page.keyboard.type("actually do not do that? nay, update")
+        await expect(box(page)).to_have_value("actually do not do that? nay, update")
+    await expect(asking).to_be_visible()
+    assert await session_of(page) == session
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    assert "[:-1]" in (dashboard.hermes.work / "stray.py").read_text()
+    await page.get_by_role("button", name="Stop").click()
+    await rests(page, 1)
+
+
+async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) -> None:
+    write = ServedCall("write_file", json.dumps({"path": "made.txt", "content": "by a turn"}))
+    dashboard.says(Served(calls=(write,)), "It is there.")
+    made = dashboard.hermes.work / "made.txt"
+    await say(page, "make it")
+    await page.get_by_role("button", name="Allow once").click()
+    await rests(page, 1)
+    await box(page).press("Alt+u")
+    question = page.get_by_role("dialog", name="Undo the last turn?")
+    await expect(question).to_contain_text("This deletes 1 file that Hermes made: made.txt.")
+    await expect(question.get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(question).to_have_count(0)
+    assert made.read_text() == "by a turn"
+    await say(page, "/undo")
+    await question.get_by_role("button", name="Undo and delete").click()
+    await expect(page.locator(".taken")).to_be_visible()
+    assert not made.exists()
+    await box(page).press("Alt+r")
+    await expect(page.locator(".taken")).to_have_count(0)
+    assert made.read_text() == "by a turn"

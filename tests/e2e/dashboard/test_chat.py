@@ -10,6 +10,9 @@ from playwright.async_api import Page, Request, Route, expect
 from tests.e2e.dashboard.chatting import box, replayed, replies, rests, say, session_of, transcript
 from tests.e2e.dashboard.conftest import Board, Complaints
 
+from hermes.app import build
+from hermes.schema.events import CompactionFailed, SessionCompacted, TurnEnded, TurnStarted
+from hermes.settings import Home, Settings
 from hermes.testing.served import Fault, Served, ServedCall
 
 ANSWER = """\
@@ -246,3 +249,24 @@ async def test_output_is_shown_while_a_command_runs(page: Page, dashboard: Board
     await rests(page, 1)
     await page.locator(".tool-head").click()
     await expect(output).to_contain_text("at last")
+
+
+async def test_compaction_by_itself_and_its_failure_are_told(page: Page, dashboard: Board) -> None:
+    dashboard.says("Hello.")
+    await say(page, "hi")
+    await rests(page, 1)
+    failed = CompactionFailed(detail="the summary was empty.")
+    made = SessionCompacted(summary="They said hello.", head=1, tail=1, before=180_000, after=20_000)
+    with build(Settings(), Home(dashboard.hermes.home)) as app:
+        app.record(await session_of(page), TurnStarted(), failed, made, TurnEnded(reason="done"), turn="automatic")
+    await rests(page, 2)
+    await expect(page.locator(".note.warn")).to_have_text(
+        "The conversation could not be shortened: the summary was empty. Nothing was removed; it is tried again later."
+    )
+    note = page.locator(".note.info")
+    await expect(note).to_contain_text(
+        "The conversation got too long for the model, so its middle was summarized: about 180,000 tokens became 20,000."
+    )
+    await note.locator("summary").click()
+    await expect(note).to_contain_text("They said hello.")
+    assert (await transcript(page))["context"] == 20_000

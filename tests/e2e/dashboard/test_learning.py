@@ -11,7 +11,7 @@ from tests.e2e.dashboard.walking import go
 from hermes.schema.learning import LearningProposed
 
 
-async def test_proposals_are_decided_with_a_key_and_taken_back(page: Page, dashboard: Board) -> None:
+async def test_proposals_are_decided_with_keys_and_taken_back(page: Page, dashboard: Board) -> None:
     home = dashboard.hermes.home
     teach(home)
     skill = home / "skills" / "release-notes" / "SKILL.md"
@@ -20,12 +20,12 @@ async def test_proposals_are_decided_with_a_key_and_taken_back(page: Page, dashb
     await expect(first).to_have_attribute("aria-current", "true")
     await expect(first.locator(".diff-add")).to_contain_text("breaking changes first")
     assert "breaking" not in skill.read_text()
-    await page.keyboard.press("a")
+    await page.keyboard.press("Alt+a")
     await expect(first).to_have_count(0)
     assert "breaking changes first" in skill.read_text()
     second = page.locator('[data-proposal="p2"]')
     await expect(second).to_have_attribute("aria-current", "true")
-    await page.keyboard.press("r")
+    await page.keyboard.press("Alt+r")
     await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
     assert "announce@" not in (home / "memories" / "MEMORY.md").read_text()
     assert [one.status for one in learning_of(home).proposals.all()] == ["approved", "rejected"]
@@ -33,7 +33,7 @@ async def test_proposals_are_decided_with_a_key_and_taken_back(page: Page, dashb
     await expect(page.locator(".change")).to_have_count(2)
     await page.keyboard.press("j")
     await expect(page.locator(".change").first.locator(".diff-add")).to_contain_text("breaking changes first")
-    await page.keyboard.press("u")
+    await page.keyboard.press("Alt+u")
     await page.get_by_role("button", name="Take it back").click()
     await expect(page.locator(".change")).to_have_count(3)
     assert "breaking" not in skill.read_text()

@@ -4,6 +4,7 @@ import re
 
 from playwright.async_api import Page, expect
 from tests.e2e.dashboard.conftest import Board, Complaints
+from tests.e2e.dashboard.walking import go
 
 
 async def test_it_loads_without_a_complaint(page: Page, dashboard: Board) -> None:
@@ -30,11 +31,24 @@ async def test_an_inline_script_is_stopped_by_the_policy(page: Page, complaints:
 
 async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     await expect(page.get_by_role("combobox", name="Message")).to_be_focused()
-    await page.evaluate("document.activeElement.blur()")
-    await page.keyboard.press("?")
-    await expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Go to Sessions")
+    keys = page.get_by_role("dialog", name="Keys")
+    await page.keyboard.press("Control+/")
+    await expect(keys).to_contain_text("Open the palette")
+    await expect(keys).not_to_contain_text("Go to Sessions")  # in the chat those letters are words
     await page.keyboard.press("Escape")
+    await go(page, "/settings")
+    await expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+    await page.keyboard.press("?")
+    await expect(keys).to_contain_text("Go to Sessions")
+    await keys.get_by_role("switch", name="Single keys").uncheck()
+    await expect(keys).not_to_contain_text("Go to Sessions")
+    await page.keyboard.press("Escape")
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+    await page.keyboard.type("?gs/")
     await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page).to_have_url(re.compile("#/settings"))
+    await expect(page.get_by_label("Search the settings")).not_to_be_focused()
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox", name="Find a command").fill("go to chat")
     await page.keyboard.press("Enter")

@@ -59,7 +59,7 @@ async def test_only_harmless_addresses_are_links(visit: Page) -> None:
 
 
 async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None:
-    text = (
+    text = "para\n\n" * 2000 + (
         "# A\n\npara *b*\n\n- one\n- two\n\n  still two\n\n```py\nx = 1\n\ny\n```\n\n"
         "| a | b |\n|---|---|\n| 1 | 2 |\n\n> q\n\nend"
     )
@@ -68,15 +68,45 @@ async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None
         "app/parts/markdown.js",
         """async (it, text) => {
             const { Lexer } = await import("/static/vendor/marked-18.2.0/marked.js");
+            const { LongText } = await import("/static/app/parts/longtext.js");
             const growing = new it.Growing();
             let tokens = [];
-            for (let end = 1; end <= text.length; end++) tokens = growing.tokens(text.slice(0, end));
+            let long = new LongText("void");
+            growing.grow(long);
+            long = new LongText();
+            for (const sign of text) {
+                long = long.add(sign);
+                tokens = growing.grow(long);
+            }
             const shape = (list) => list.filter((one) => one.type !== "space").map((one) => [one.type, one.raw.trim()]);
-            return [shape(tokens), shape(Lexer.lex(text))];
+            return [shape([...growing.settled, ...tokens]), shape(Lexer.lex(text))];
         }""",
         text,
     )
     assert same[0] == same[1]
+
+
+async def test_a_long_reply_costs_little_memory_while_it_is_written(visit: Page) -> None:
+    """Before, every piece made the whole text and all its blocks anew, and each block kept a copy of the text."""
+    await visit.evaluate(
+        """async () => {
+            const { html, render } = await import("/static/app/ui.js");
+            const { fresh, reduce } = await import("/static/views/chat/transcript.js");
+            const { Live } = await import("/static/views/chat/items.js");
+            const place = document.body.appendChild(document.createElement("div"));
+            let state = fresh("s");
+            for (let number = 0; number < 1500; number++) {
+                const text = `Some *words* in a **paragraph**, ${number}, and ${"more of them ".repeat(5)}.\n\n`;
+                state = reduce(state, [{ type: "agent.message.delta", session_id: "s", turn_id: "t", text }]);
+                render(html`<${Live} live=${state.live} since=${0} />`, place);
+            }
+            if (place.querySelectorAll("p em").length !== 1500) throw new Error("not all of it is shown");
+        }"""
+    )
+    cdp = await visit.context.new_cdp_session(visit)
+    await cdp.send("Performance.enable")
+    found = {one["name"]: one["value"] for one in (await cdp.send("Performance.getMetrics"))["metrics"]}
+    assert found["JSHeapUsedSize"] < 100_000_000
 
 
 async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:

@@ -1,6 +1,7 @@
 """A dashboard is killed and started again under an open page: the page comes back, nothing is lost or doubled."""
 
 import asyncio
+import json
 import re
 import socket
 from collections.abc import AsyncIterator
@@ -8,12 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, Request, Route, expect
-from tests.e2e.dashboard.chatting import box, replayed, rests, say
-from tests.e2e.dashboard.conftest import MODEL, PATIENCE, Board, Complaints, answering, visiting
+from tests.e2e.dashboard.chatting import box, replayed, replies, rests, say, transcript
+from tests.e2e.dashboard.conftest import MODEL, PATIENCE, Board, Complaints, again, answering, visiting
+from tests.e2e.dashboard.walking import go
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served
+from hermes.testing.served import Served, ServedCall
 
 _BROKEN = "ERR_CONNECTION|WebSocket connection|ERR_FAILED"
 
@@ -46,8 +48,8 @@ async def _users(page: Page) -> list[str]:
 
 
 async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -> None:
-    replies = [Served(text="First."), Served(text="Second.")]
-    async with ModelServer(respond=answering(replies)) as model:
+    script = [Served(text="First."), Served(text="Second.")]
+    async with ModelServer(respond=answering(script)) as model:
         hermes, port = InstalledHermes(tmp_path, model.url), _free_port()
         hermes.home.mkdir()
         (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
@@ -68,6 +70,57 @@ async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -
             await rests(page, 2)
             await expect(page.locator(".unsent")).to_have_count(0)
             assert await _users(page) == ["one", "two, into the void"]
+            await context.close()
+
+
+async def test_a_turn_of_a_killed_process_is_ended_and_keeps_what_it_had_said(
+    browser: Browser, shared: Board, complaints: Complaints
+) -> None:
+    shared.forget()
+    shared.says(Served(text="So it went on and on. " * 300, chunk=10, delay=0.05))
+    running = await shared.hermes.start("-z", "tell me a long story")
+    assert running.stdin is not None
+    running.stdin.close()
+    async with again(browser, shared, complaints) as page:
+        async with asyncio.timeout(PATIENCE):
+            while not (found := (await (await page.request.get(f"{shared.url}/api/sessions")).json())["sessions"]):
+                pass
+        await go(page, f"/chat/{found[0]['id']}")
+        live = page.locator(".message.assistant.live")
+        await expect(live).to_contain_text("So it went on and on. So it went on")
+        running.kill()
+        await running.communicate()
+        seen = (await live.locator(".markdown").inner_text()).strip()
+        await expect(page.locator(".end .note")).to_contain_text(
+            "Hermes stopped during this turn. Everything up to then was saved."
+        )
+        await expect(live).to_have_count(0)
+        await expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        (kept,) = replies(await transcript(page))
+        assert kept.startswith(seen)
+        assert len(seen) > 40
+
+
+async def test_a_request_whose_process_was_killed_can_still_be_answered(browser: Browser, tmp_path: Path) -> None:
+    write = ServedCall("write_file", json.dumps({"path": "later.txt", "content": "after all"}))
+    async with ModelServer(respond=answering([Served(calls=(write,)), Served(text="It is written.")])) as model:
+        hermes, port = InstalledHermes(tmp_path, model.url), _free_port()
+        hermes.home.mkdir()
+        (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
+        context = await browser.new_context()
+        async with _serving(hermes, port) as (_, link):
+            page = await context.new_page()
+            await page.goto(link)
+            await say(page, "write it")
+            await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+        async with _serving(hermes, port):
+            await expect(page.locator(".end .note")).to_contain_text("Hermes stopped during this turn.")
+            asking = page.get_by_role("group", name="Hermes wants to use write_file")
+            await expect(asking).to_contain_text("Hermes stopped before you answered.")
+            await asking.get_by_role("button", name="Allow once").click()
+            await rests(page, 2)
+            await expect(page.locator(".message.assistant").last).to_contain_text("It is written.")
+            assert (hermes.work / "later.txt").read_text() == "after all"
             await context.close()
 
 

@@ -142,10 +142,9 @@ async def test_keys_that_come_with_the_question_do_not_answer_it(page: Page, das
     asking = page.get_by_role("group", name="Hermes wants to use edit_file")
     await expect(asking).to_be_visible()
     await box(page).evaluate("element => element.blur()")
-    await page.keyboard.press("y")
     await page.keyboard.press("Alt+y")
     await page.evaluate("performance.now = () => 1400")
-    await page.keyboard.press("n")
+    await page.keyboard.press("Alt+n")
     await rests(page, 1)
     await expect(page.locator(".answered")).to_contain_text("Denied")
     assert (dashboard.hermes.work / "early.py").read_text() == "colour = 'red'\n"

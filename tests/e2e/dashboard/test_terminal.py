@@ -40,6 +40,15 @@ ROWS = (
     "[...document.querySelectorAll('.xterm-rows > div')].map((row) => row.textContent.trimEnd()).join('\\n').trimEnd()"
 )
 
+# How many colours a picture has.
+_COLOURS = """async (bytes) => {
+    const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+    const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+    canvas.drawImage(picture, 0, 0);
+    const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
 
 def block(number: int, size: int) -> bytes:
     """So many bytes of text, in lines."""
@@ -158,6 +167,28 @@ async def test_the_size_follows_the_window_and_wide_letters_take_their_room(shel
     await _run(shell, f"{sys.executable} where.py")
     await _shows(shell, "column 9.")
     await _shows(shell, "你好👨\u200d👩\u200d👧é|")
+
+
+async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
+    rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
+    for size in (14, 11, 20):
+        await shell.evaluate(
+            "async (size) => (await import('/static/views/terminal/screen.js')).letters.set(size)", size
+        )
+        await shell.wait_for_function(
+            "(rows) => document.querySelectorAll('.xterm-rows > div').length !== rows", arg=rows if size != 14 else 0
+        )
+        rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
+        await _run(shell, f"clear; seq {rows}; echo ____''____; printf 'end o''f {size}'; read _")
+        await _shows(shell, f"end of {size}")
+        hidden = await shell.evaluate(
+            "[...document.querySelectorAll('.xterm-rows > div')].at(-1).getBoundingClientRect().bottom"
+            " - document.querySelector('.terminal-place').getBoundingClientRect().bottom"
+        )
+        assert hidden <= 0
+        row = shell.locator(".xterm-rows > div", has_text="________")
+        assert await shell.evaluate(_COLOURS, list(await row.screenshot())) > 1
+        await _press(shell, "Enter")
 
 
 @pytest.mark.timeout(300)  # a quarter of a minute on an idle machine

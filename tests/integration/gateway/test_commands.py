@@ -8,6 +8,7 @@ from tests.integration.gateway.house import opened, until
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
+from hermes.schema.events import TurnStarted
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Model as ModelSettings
 from hermes.testing.model_server import ModelServer
@@ -136,3 +137,13 @@ async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> Non
             await telegram.sees("two")
         assert b'"one"' in model.posts[1].body or b"one" in model.posts[1].body
         assert msgspec.json.decode(model.posts[1].body)["messages"][-1]["content"] == "still there?"
+
+
+async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer("one") as model, opened(tmp_path, model, telegram) as house:
+        telegram.say("hi")
+        await telegram.sees("one")
+        await until(lambda: house.gateway.resting)
+        house.app.record(house.session, TurnStarted(), turn="of a terminal that was killed")
+        await telegram.sees("Hermes was restarted in the middle of this.")
+        assert not house.app.store.log.has_open_turn(house.session)

@@ -70,8 +70,8 @@ async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_pa
     taken = [seq for row in rows if isinstance(row.event, TurnStarted) for seq in row.event.inputs]
     assert sorted(taken) == sorted(said)
     seen = telegram.texts()
-    for row in rows:
-        if isinstance(row.event, AssistantMessage):
-            assert 1 <= seen.count(row.event.text) <= 1 + unnoted[row.event.text], seen
+    replies = Counter(row.event.text for row in rows if isinstance(row.event, AssistantMessage))
+    for text, times in replies.items():  # of replies that were cut off, several may read the same
+        assert times <= seen.count(text) <= times + unnoted[text], seen
     crashed = sum(isinstance(row.event, TurnEnded) and row.event.reason == "crashed" for row in rows)
     assert crashed <= sum(_RESTARTED in text for text in seen) <= crashed + unnoted[_RESTARTED], seen

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app import App
+from hermes.app.dead_turns import DeadTurns
 from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Staff
 from hermes.core.answers import approval_hash
@@ -39,6 +40,7 @@ class Dashboard:
         """Runs jobs that somebody wants now; what is due is left to others."""
         self.hub = Hub(app.bus)
         self.follower = Follower(app, self.hub)
+        self.dead_turns = DeadTurns(lambda: self.hub.sessions, self.staff.service)
         self.ingest = Ingest(app, self.hub, Arrivals(app.home))
         self.terminals = Terminals(app.settings.dashboard)
 

@@ -185,7 +185,8 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        jobs = [loop.create_task(board.follower.run()), loop.create_task(board.doors.visits.keep_looking())]
+        tasks = (board.follower.run(), board.dead_turns.run(), board.doors.visits.keep_looking())
+        jobs = [loop.create_task(task) for task in tasks]
         await plugins.refresh()
         try:
             yield

@@ -100,6 +100,15 @@ class Delivery:
         """Where it writes to."""
         return msgspec.json.decode(self._binding.chat, type=Chat)
 
+    @property
+    def session(self) -> str:
+        return self._binding.session
+
+    @property
+    def working(self) -> bool:
+        """Whether a turn of the session runs, here or elsewhere."""
+        return self._working
+
     def hear(self, event: Mapping[str, Any]) -> None:
         """Something happened in the session, or in one that works for it."""
         self._heard = self._office.time()

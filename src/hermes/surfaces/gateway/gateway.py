@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
+from hermes.app.dead_turns import DeadTurns
 from hermes.app.following import LogFollower
 from hermes.app.schedules_loop import ScheduleLoop
 from hermes.app.staff import Place, Staff
@@ -66,6 +67,7 @@ class Gateway:
         jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
         self._aside = [
             loop.create_task(LogFollower(self._app).run()),
+            loop.create_task(DeadTurns(self._office.working, self.staff.service).run()),
             loop.create_task(self._beat()),
         ]
         if self._app.settings.schedules.enabled:

@@ -126,6 +126,10 @@ class Office:
         """Whether a turn runs here, or is about to."""
         return any(service.works_on(session) for service in self._staff.services())
 
+    def working(self) -> list[str]:
+        """Sessions whose chats show that a turn runs."""
+        return [one.session for one in self._active.values() if one.working]
+
     def expect(self, key: str) -> None:
         """Something is about to be said in a chat; until `came`, it is not at rest."""
         self._expected[key] = self._expected.get(key, 0) + 1

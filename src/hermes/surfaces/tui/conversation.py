@@ -134,7 +134,8 @@ class Chat:
     async def go_on(self) -> None:
         """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
         self._order = in_order(self.app, self.session)
-        if recall(self.app, self.view, self.screen):
+        unfinished = recall(self.app, self.view, self.screen)
+        if unfinished or await self.agent.service.pending(self.session):
             self.follow(resumes=True)
 
     def interrupt(self) -> None:
@@ -239,6 +240,7 @@ class Chat:
             await self.agent.service.idle(self.session)
             while is_elsewhere(self.app, self.session):  # who has our message is still at work on it
                 await follow_elsewhere(self.app, self.session, self._order.head)
+                await self.agent.service.settle(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)

@@ -28,7 +28,7 @@ _ENDS = {
     "interrupted": "Interrupted; what was written is kept.",
     "refused": "The model refused.",
     "budget": "Stopped by the budget.",
-    "crashed": "It was cut off.",
+    "crashed": "Hermes stopped during this turn.",
 }
 
 _REMARKS = frozenset(

@@ -16,12 +16,12 @@ import msgspec
 
 from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
-from hermes.tools.shadow.changes import Changes, changes_of
+from hermes.tools.shadow.changes import Change, Changes, changes_of
 from hermes.tools.shadow.difference import display, unified
 from hermes.tools.shadow.record import Begun, Ended, Line, Record, Touched, Tree, Unkept, Whole, append, read
 from hermes.tools.shadow.repository import Git, Repository, blob_id
 from hermes.tools.shadow.restore import Conflict, carry_out, plan
-from hermes.tools.shadow.state import drop_draft, read_state
+from hermes.tools.shadow.state import ABSENT, FOLDER, drop_draft, read_state
 from hermes.tools.shadow.tree import Limits, keep_trees
 
 Helps: TypeAlias = Callable[[str], bool]
@@ -163,6 +163,27 @@ class Shadow:
             tuple((self._name(note.path), note.why) for note in unkept.values()),
         )
 
+    def deletes(self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody) -> tuple[str, ...]:
+        """The files that taking turns back, the newest first, would delete, because the turns made them."""
+        newest: dict[bytes, Change] = {}
+        oldest: dict[bytes, Change] = {}
+        if not any(map(self.has, turns)):
+            return ()
+        with self._repository.locked() as git:
+            for turn in turns:
+                record = read(self._file(turn))
+                if record is not None:
+                    for change in self._changes(git, record, helps).changes:
+                        newest.setdefault(change.path, change)
+                        oldest[change.path] = change
+        made = [path for path, change in oldest.items() if change.before == ABSENT]
+        states = {path: read_state(path, blob_id) for path in made}
+        return tuple(
+            self._name(path)
+            for path, state in sorted(states.items())
+            if state not in (ABSENT, FOLDER) and (force or state == newest[path].after)
+        )
+
     def diff(self, turn: str, *, helps: Helps = _nobody) -> str:
         """What a turn changed (so far, while it runs), as a unified diff; what was not kept is named below."""
         if not self.has(turn):
@@ -171,10 +192,14 @@ class Shadow:
             record = read(self._file(turn))
             if record is None:
                 return ""
-            found = changes_of(git, record, record.ended or self._ending(git, record), self._others(record, helps))
+            found = self._changes(git, record, helps)
             text = unified(git, found.changes, self._root)
         notes = [f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept]
         return text + "".join(notes)
+
+    def _changes(self, git: Git, record: Record, helps: Helps) -> Changes:
+        """What a turn changed, or has changed so far."""
+        return changes_of(git, record, record.ended or self._ending(git, record), self._others(record, helps))
 
     def _sealed(self, git: Git, record: Record, helps: Helps) -> Changes:
         """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""

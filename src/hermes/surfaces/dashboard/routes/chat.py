@@ -61,6 +61,7 @@ class Taken(Begun, frozen=True):
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
     shown: Annotated[str, Meta(description="Hash of the request as it was shown, needed for anything but `deny`.")] = ""
+    reason: Annotated[str, Meta(max_length=10_000, description="What the model should hear about a denial.")] = ""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +83,17 @@ class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turns: Annotated[int, Meta(ge=1)] = 1
     force: bool = False
     files: bool = True
+
+
+class BackQuery(msgspec.Struct, frozen=True):
+    turns: Annotated[int, Meta(ge=1)] = 1
+    force: bool = False
+
+
+class Deletes(msgspec.Struct, frozen=True):
+    """Files that going back would delete, because the turns made them."""
+
+    deletes: tuple[str, ...]
 
 
 class Forth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,6 +164,7 @@ class ChatRoutes:
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
             Endpoint("POST", f"{one}/branch", "chat", self.branch, body=BranchAt, answer=Identified),
             Endpoint("POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport),
+            Endpoint("GET", f"{one}/undo", "observe", self.undo_deletes, BackQuery, answer=Deletes),
             Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
             Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
             Endpoint("GET", f"{one}/context", "observe", self.context, answer=Filling),
@@ -221,6 +234,11 @@ class ChatRoutes:
         info, body = find(self._board, call.path["id"]), call.body
         return self._rewind.undo(info.id, turns=body.turns, force=body.force, files=body.files)
 
+    def undo_deletes(self, call: Call) -> Deletes:
+        """What taking the last turns back would delete. Nothing is changed."""
+        info, query = find(self._board, call.path["id"]), call.query
+        return Deletes(self._rewind.deletes(info.id, turns=query.turns, force=query.force))
+
     def redo(self, call: Call) -> UndoReport:
         """Takes the last undo back."""
         return self._rewind.redo(find(self._board, call.path["id"]).id, force=call.body.force)
@@ -268,9 +286,10 @@ class ChatRoutes:
             raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
         session = await self._session(call)
         service = self._board.staff.service(session)
-        answer: Answer = call.body
+        given: Answer = call.body
         call_id = call.path["call_id"]
-        return Counted(await service.answer(session, call_id, answer.answer, by=_BY, shown=answer.shown))
+        counted = await service.answer(session, call_id, given.answer, by=_BY, shown=given.shown, reason=given.reason)
+        return Counted(counted)
 
     async def reply(self, call: Call) -> Counted:
         """Answers a question of a tool."""

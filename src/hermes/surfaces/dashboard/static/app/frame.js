@@ -1,19 +1,19 @@
 // The frame around every view: navigation, theme, connection, palette, key help, and the signed-out screen.
 import { may, scopes, signedOut } from "./api.js";
-import { bindings, shown, useKeys } from "./keys.js";
+import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
+import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
 import { Palette } from "./palette.js";
 import { Button, Icon, Loading, Problem } from "./parts/basics.js";
 import { Asking, Dialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
-import { Store, html, useEffect, useState, useStore } from "./ui.js";
+import { html, useEffect, useState, useStore } from "./ui.js";
 import { VIEWS, findView } from "./views.js";
 import { connection, waiting } from "./waiting.js";
 import { usePluginTabs } from "../views/plugins/tabs.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
-const overlay = new Store(null); // "palette" | "keys" | "more"
 
 export function Frame() {
   const gone = useStore(signedOut);
@@ -51,12 +51,9 @@ function Inside() {
   `;
 }
 
-const showPalette = () => overlay.set("palette");
-const showKeys = () => overlay.set("keys");
-const showMore = () => overlay.set("more");
-
 function useFrameKeys(views) {
   const group = "Everywhere";
+  const single = useStore(singleKeys);
   const goTo = (view) => ({
     keys: view.key && `g ${view.key}`,
     label: `Go to ${view.label}`,
@@ -66,7 +63,9 @@ function useFrameKeys(views) {
   });
   useKeys([
     { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
-    { keys: "?", label: "Show the keys", group, icon: "keys", run: showKeys },
+    { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
+    { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
+    { label: single ? "Turn single keys off" : "Turn single keys on", group, icon: "keys", run: toggleSingleKeys },
     { label: "Change the theme", group, icon: "light", run: nextTheme },
     ...views.map(goTo),
   ]);
@@ -84,7 +83,7 @@ function Rail({ views, current }) {
       <${Connection} />
       <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
       <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${showPalette} />
-      <${Button} kind="quiet" icon="keys" label="Keys (?)" onClick=${showKeys} />
+      <${Button} kind="quiet" icon="keys" label="Keys (Ctrl /)" onClick=${showKeys} />
     </nav>
   `;
 }
@@ -207,7 +206,8 @@ function reload() {
 }
 
 function KeyHelp({ onClose }) {
-  const list = useStore(bindings).filter((one) => one.keys);
+  const list = useBindings().filter((one) => one.keys);
+  const single = useStore(singleKeys);
   const groups = [...new Set(list.map((one) => one.group ?? "Here"))];
   const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
   return html`
@@ -215,6 +215,11 @@ function KeyHelp({ onClose }) {
       <div class="key-groups">
         ${groups.map((group) => html`<${KeyGroup} key=${group} name=${group} list=${inGroup(group)} />`)}
       </div>
+      <label class="key-switch">
+        <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
+        <span>Single keys<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
+          whatever you type goes into the message.</span></span>
+      </label>
     <//>
   `;
 }

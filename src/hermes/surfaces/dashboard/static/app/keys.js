@@ -1,10 +1,49 @@
 // Keys and commands that hold while a component is shown. The key help and the palette list exactly these.
-import { Store, useLayoutEffect, useRef } from "./ui.js";
+//
+// A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or
+// removes has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
+import { Store, kept, useLayoutEffect, useRef, useStore } from "./ui.js";
 
 const SECOND_KEY = 1500; // milliseconds
 
-/** Every binding that holds: {keys?, label, group, run, typing?, hidden?}. */
+/** Every binding of what is shown: {keys?, label, group, run, typing?, hidden?}. See `holds`. */
 export const bindings = new Store([]);
+
+/** Whether keys without a modifier are shortcuts at all. People who dictate switch them off. */
+export const singleKeys = new Store(kept.get("keys.single") !== "off");
+
+/** The field that gets what is typed outside of any field: {current}, or null where there is none. */
+const composer = new Store(null);
+
+export function toggleSingleKeys() {
+  kept.set("keys.single", singleKeys.value ? "off" : null);
+  singleKeys.set(!singleKeys.value);
+}
+
+/** While the component is shown, what is typed outside of fields goes into the field of this ref. */
+export function useComposer(field) {
+  useLayoutEffect(() => {
+    composer.set(field);
+    return () => composer.value === field && composer.set(null);
+  }, [field]);
+}
+
+/** Every binding whose keys do something now. */
+export function useBindings() {
+  const list = useStore(bindings);
+  useStore(singleKeys);
+  useStore(composer);
+  return list.map((one) => (holds(one) ? one : { ...one, keys: undefined }));
+}
+
+function holds({ keys }) {
+  return !isSingle(keys) || (singleKeys.value && !composer.value);
+}
+
+/** Whether keys are signs alone, without Ctrl, Alt and the like: "j", "?", "g c". */
+function isSingle(keys = "") {
+  return keys === " " || (keys !== "" && keys.split(" ").every((key) => key.length === 1));
+}
 
 /**
  * Bindings while the component is shown. `keys` is such as "g c", "?", "Escape", "Mod+k"; without it, the palette alone
@@ -32,8 +71,12 @@ export function listen() {
     const typing = isTyping(event.target);
     const sequence = Date.now() - pending.at < SECOND_KEY ? `${pending.key} ${name}` : "";
     const open = document.querySelector("dialog[open]");
+    if (composer.value?.current && !open && isText(event) && !takesText(event.target)) {
+      return void continueIn(composer.value.current);
+    }
     const find = (keys) => bindings.value.find(
-      (one) => one.keys === keys && (!typing || one.typing || name.startsWith("Mod+")) && (!open || one.inDialogs),
+      (one) => one.keys === keys && holds(one) && (!typing || one.typing || name.startsWith("Mod+")) &&
+        (!open || one.inDialogs),
     );
     // "g c" goes before a "c" of the view.
     const found = (sequence && find(sequence)) || find(name);
@@ -55,6 +98,24 @@ function nameOf(event) {
 function isTyping(target) {
   return target instanceof HTMLElement && (target.isContentEditable ||
     /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+/** Whether a key writes a sign. A space does so only in a field; elsewhere it presses buttons and scrolls. */
+function isText(event) {
+  const modified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  return event.key.length === 1 && event.key !== " " && !modified;
+}
+
+/** Whether an element does something with letters itself: fields, and lists that are chosen from by typing. */
+function takesText(target) {
+  return isTyping(target) && !/^(checkbox|radio|button|submit|reset|range|color|file)$/.test(target.type ?? "");
+}
+
+/** Puts the cursor at the end of a field; the browser writes the sign there. */
+function continueIn(field) {
+  pending = { key: "", at: 0 };
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
 }
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);

@@ -1,11 +1,11 @@
 // The palette: every command that holds here and every recent session, found by typing.
 import { api } from "./api.js";
-import { bindings, shown } from "./keys.js";
+import { shown, useBindings } from "./keys.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/basics.js";
 import { ago } from "./parts/format.js";
 import { navigate, pathTo } from "./router.js";
-import { html, useEffect, useMemo, useRef, useState, useStore } from "./ui.js";
+import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
 
 const MOST = 60;
 
@@ -14,7 +14,7 @@ export function Palette({ onClose }) {
   const [at, setAt] = useState(0);
   const [sessions, setSessions] = useState([]);
   const list = useRef();
-  const commands = useStore(bindings);
+  const commands = useBindings();
   useEffect(() => {
     api.get("/api/sessions", { limit: 50 }).then((answer) => setSessions(answer.sessions), () => {});
   }, []);

@@ -1,5 +1,5 @@
 // Shared pieces of the views, under one name.
-export { Button, Empty, Icon, Loading, Problem, Tag, Time, Words } from "./parts/basics.js";
+export { Button, Empty, Icon, Keys, Loading, Problem, Tag, Time, Words } from "./parts/basics.js";
 export { Code } from "./parts/code.js";
 export { Copy, copy } from "./parts/copy.js";
 export { Ansi, readAnsi } from "./parts/ansi.js";

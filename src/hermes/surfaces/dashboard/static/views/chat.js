@@ -1,10 +1,11 @@
 // The chat: one session, or the beginning of one, with the list of sessions beside it.
 import { api, may } from "../app/api.js";
 import { useKeys } from "../app/keys.js";
+import { showKeys } from "../app/overlay.js";
 import { Button, Loading, Problem, toast } from "../app/parts.js";
 import { navigate, pathTo } from "../app/router.js";
 import { Fragment, html, kept, useEffect, useMemo, useRef, useState, useStore, useStyle } from "../app/ui.js";
-import { changes } from "../app/waiting.js";
+import { changes, waiting } from "../app/waiting.js";
 import { ApprovalMode, ApprovalPicker, MODES, mayChoose } from "./chat/approvals.js";
 import { branch, redo, retry, stop, undo } from "./chat/commands.js";
 import { Composer } from "./chat/composer.js";
@@ -13,7 +14,7 @@ import { Drawer } from "./chat/drawer.js";
 import { Filling } from "./chat/filling.js";
 import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
-import { turnsSince, typed } from "./chat/transcript.js";
+import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { Welcome } from "./chat/welcome.js";
 
 export default function Chat({ route }) {
@@ -26,9 +27,11 @@ export default function Chat({ route }) {
     setDrawer(true);
   };
   useKeys([
-    { keys: "c", label: "New chat", group: "Chat", icon: "plus", run: () => navigate("/chat") },
-    { keys: "l", label: "Show the sessions", group: "Chat", icon: "sessions", run: () => setDrawer((now) => !now) },
-    { keys: "i", label: "Write a message", group: "Chat", icon: "edit", run: () =>
+    { keys: "Alt+c", label: "New chat", group: "Chat", icon: "plus", typing: true, run: () =>
+      navigate("/chat") },
+    { keys: "Alt+l", label: "Show the sessions", group: "Chat", icon: "sessions", typing: true, run: () =>
+      setDrawer((now) => !now) },
+    { label: "Write a message", group: "Chat", icon: "edit", run: () =>
       document.querySelector(".composer textarea")?.focus() },
   ]);
   if (!styled) return html`<${Loading} label="Chat" />`;
@@ -71,7 +74,7 @@ function Begin({ search, onDrawer }) {
       setBusy(false);
     }
   };
-  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showHelp, model: (name) =>
+  const chat = { id: "", send, search, stop: () => {}, lastSaid: () => "", help: showKeys, model: (name) =>
     (name ? setModel(name) : setPicking("model")), approvals: chooseMode(setMode, () => setPicking("approvals")) };
   return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
     onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
@@ -97,14 +100,11 @@ function chooseMode(choose, show) {
   };
 }
 
-function showHelp() {
-  dispatchEvent(new KeyboardEvent("keydown", { key: "?" }));
-}
-
 function Talk({ id, route, search, onDrawer }) {
   const conversation = useMemo(() => conversationOf(id), [id]);
   const state = useStore(conversation.transcript);
   const link = useStore(conversation.state);
+  const asked = useStore(waiting);
   const [filled, setFilled] = useState(null);
   const [over, setOver] = useState(null); // {kind: "model" | "approvals" | "context"} | {kind: "diff", turn}
   const [goal, setGoal] = useGoal(route);
@@ -134,7 +134,7 @@ function Talk({ id, route, search, onDrawer }) {
   const chat = {
     id,
     search,
-    help: showHelp,
+    help: showKeys,
     send: async (text, delivery = "queue", images = []) => {
       const message = { text, images, delivery, model, approvals: wanted };
       if (!(await conversation.outbox.send(message)) || !wanted) return;
@@ -157,9 +157,9 @@ function Talk({ id, route, search, onDrawer }) {
   useKeys([
     { keys: "Escape", label: "Stop the running turn", group: "Chat", icon: "stop", typing: true, run: () =>
       (current.current.turn ? void stop(id) : false) },
-    { keys: "u", label: "Undo the last turn", group: "Chat", icon: "undo", run: () => void undo(id) },
-    { keys: "r", label: "Redo", group: "Chat", icon: "redo", run: () => void redo(id) },
-    { keys: "d", label: "What the last turn changed", group: "Chat", icon: "file", run: () =>
+    { keys: "Alt+u", label: "Undo the last turn", group: "Chat", icon: "undo", typing: true, run: () => void undo(id) },
+    { keys: "Alt+r", label: "Redo", group: "Chat", icon: "redo", typing: true, run: () => void redo(id) },
+    { keys: "Alt+d", label: "What the last turn changed", group: "Chat", icon: "file", typing: true, run: () =>
       setOver({ kind: "diff", turn: "" }) },
     { keys: "Home", label: "To the beginning", group: "Chat", icon: "up", run: () => chat.beginning() },
     { keys: "End", label: "To the end", group: "Chat", icon: "bottom", run: () => setGoal({ seq: Infinity }) },
@@ -180,7 +180,7 @@ function Talk({ id, route, search, onDrawer }) {
       onEdit=${setFilled} goal=${goal} />` :
         html`<div class="scroll"><${Loading} label="Reading the session" /></div>`}
     ${may("chat") && html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
-      filled=${filled} />`}
+      question=${openQuestion(state, asked)} filled=${filled} />`}
     ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
       onChoose=${choose} />`}
     ${over?.kind === "approvals" && html`<${ApprovalPicker} current=${mode} onClose=${() => setOver(null)}

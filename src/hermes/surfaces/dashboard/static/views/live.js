@@ -213,7 +213,7 @@ function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
     { keys: "/", label: "Change the pattern", group, run: () => input.current.select() },
     { keys: "j", label: "Next event", group, run: move(1) },
     { keys: "k", label: "Event before", group, run: move(-1) },
-    { keys: "c", label: "Clear the stream", group, run: clear },
+    { keys: "Alt+c", label: "Clear the stream", group, run: clear },
   ]);
 }
 

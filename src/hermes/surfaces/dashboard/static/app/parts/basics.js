@@ -1,4 +1,5 @@
 // Small pieces: icons, buttons, what is shown when there is nothing, times.
+import { shown } from "../keys.js";
 import { html, useEffect, useState } from "../ui.js";
 import { absolute, ago } from "./format.js";
 import { ICONS } from "./icons.js";
@@ -30,6 +31,11 @@ export function Button({ kind = "", icon, label, children, class: more = "", bus
       ${children}
     </button>
   `;
+}
+
+/** The keys that do the same as a button. */
+export function Keys({ of }) {
+  return html`<kbd class="button-keys" aria-hidden="true">${shown(of).join(" ")}</kbd>`;
 }
 
 /** A link that looks like a button with nothing but an icon; `label` is its name. */

@@ -9,6 +9,7 @@ const ENTITIES = {
   reg: "®", times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
 };
 const OPTIONS = { gfm: true, breaks: false };
+const GROUP = 32; // blocks that are drawn together
 const OPEN = 2; // blocks at the end that may still change while they are written
 
 /** Text of a token: character references become characters. */
@@ -147,27 +148,28 @@ function table(token, key) {
   `;
 }
 
-/** The tokens of a text that grows: what is settled is not cut again. */
+/** The tokens of a LongText that grows: what is settled is not cut again. */
 export class Growing {
-  #settled = [];
+  settled = [];
   #at = 0;
-  #text = "";
+  #origin = 0;
 
-  tokens(text) {
-    if (!text.startsWith(this.#text)) {
-      this.#settled = [];
+  /** Takes in how the text is now; the tokens at its end that may still change. */
+  grow(text) {
+    if (text.origin !== this.#origin) {
+      this.settled = [];
       this.#at = 0;
+      this.#origin = text.origin;
     }
-    this.#text = text;
-    const fresh = Lexer.lex(text.slice(this.#at), OPTIONS);
+    const fresh = Lexer.lex(text.from(this.#at), OPTIONS);
     const solid = fresh.filter((token) => token.type !== "space").length - OPEN;
     for (let passed = 0; passed < solid && fresh.length > 1; ) {
       const token = fresh.shift();
       if (token.type !== "space") passed++;
-      this.#settled.push(token);
+      this.settled.push(token);
       this.#at += token.raw.length;
     }
-    return [...this.#settled, ...fresh];
+    return fresh;
   }
 }
 
@@ -175,18 +177,41 @@ function Block({ token, open }) {
   return useMemo(() => block(token, 0, open), [token, token.raw, open]);
 }
 
-/** Markdown. With `open`, more of it is still to come. */
+function Blocks({ tokens, open = false }) {
+  return tokens.map((token, index) => html`<${Block} key=${index} token=${token}
+    open=${open && index === tokens.length - 1} />`);
+}
+
+/** Markdown. With `open`, `text` is a LongText and more of it is still to come. */
 export function Markdown({ text, open = false }) {
+  return html`<div class="markdown"><${open ? Written : Whole} text=${text} /></div>`;
+}
+
+function Whole({ text }) {
+  return html`<${Blocks} tokens=${useMemo(() => Lexer.lex(text, OPTIONS), [text])} />`;
+}
+
+/** What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are. */
+function Written({ text }) {
   const growing = useRef(null);
-  const tokens = useMemo(() => {
-    if (!open) return Lexer.lex(text, OPTIONS);
+  const drawn = useRef([]); // the groups that are settled
+  const fresh = useMemo(() => {
     growing.current ??= new Growing();
-    return growing.current.tokens(text);
-  }, [text, open]);
-  const last = tokens.length - 1;
-  return html`
-    <div class="markdown">
-      ${tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${open && index === last} />`)}
-    </div>
-  `;
+    const found = growing.current.grow(text);
+    if (growing.current.settled.length < drawn.current.length * GROUP) drawn.current = [];
+    return found;
+  }, [text]);
+  const { settled } = growing.current;
+  const group = (tokens, index, isLast) => html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
+  while ((drawn.current.length + 1) * GROUP <= settled.length) {
+    const at = drawn.current.length;
+    drawn.current.push(group(settled.slice(at * GROUP, (at + 1) * GROUP), at, false));
+  }
+  const first = drawn.current.length;
+  const rest = [...settled.slice(first * GROUP), ...fresh];
+  const open = [];
+  for (let at = 0; at < rest.length; at += GROUP) {
+    open.push(group(rest.slice(at, at + GROUP), first + at / GROUP, at + GROUP >= rest.length));
+  }
+  return [...drawn.current, ...open];
 }

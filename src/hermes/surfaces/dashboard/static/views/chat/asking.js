@@ -2,10 +2,10 @@
 import { api, may } from "../../app/api.js";
 import { approvalHash } from "../../app/approvalhash.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Diff, Code, Icon, ago, toast } from "../../app/parts.js";
+import { Button, Diff, Code, Icon, Keys, ago, toast } from "../../app/parts.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
-import { Fragment, html, useEffect, useRef, useState } from "../../app/ui.js";
+import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 
 const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
@@ -42,7 +42,7 @@ async function give(path, body, set) {
 }
 
 /** A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in. */
-export function Approval({ request, session, cwd, first = false, from = "" }) {
+export function Approval({ request, session, cwd, first = false, from = "", orphan = false }) {
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
@@ -51,12 +51,9 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   const answer = async (word) => {
     if (state || !allowed) return;
     setState("sending");
-    const body = { answer: word, shown: await approvalHash(request) };
-    const counted = await give(place(session, "approvals", request.call_id), body, setState);
-    if (counted && word === "deny" && why.trim()) {
-      await api.post(`/api/sessions/${encodeURIComponent(session)}/messages`,
-        { text: why.trim(), delivery: "steer" }).catch((error) => toast(error.words, "bad"));
-    }
+    const reason = word === "deny" && why.trim() ? { reason: why.trim() } : {};
+    const body = { answer: word, shown: await approvalHash(request), ...reason };
+    await give(place(session, "approvals", request.call_id), body, setState);
   };
   const byKey = (word) => () => {
     if (performance.now() - since.current < GRACE) return false;
@@ -65,17 +62,15 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
   };
   useKeys(
     first && allowed
-      ? offered.flatMap((one) => [
-          { keys: one.key, label: one.label, group: "Waiting for you", hidden: true, run: byKey(one.answer) },
-          { keys: `Alt+${one.key}`, label: `${one.label} (while typing)`, group: "Waiting for you", typing: true,
-            run: byKey(one.answer) },
-        ])
+      ? offered.map((one) => ({ keys: `Alt+${one.key}`, label: one.label, group: "Waiting for you", typing: true,
+          run: byKey(one.answer) }))
       : [],
   );
   return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
     <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
       ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
     <${WhatHappens} request=${request} />
+    ${orphan && html`<${Orphan} />`}
     <dl class="facts">
       ${request.reason && html`<dt>Why you are asked</dt><dd>${revealed(request.reason)}</dd>`}
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
@@ -88,7 +83,7 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
     ${allowed ? html`<div class="asking-row">
         ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
           busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
-            ${one.label}${first && html`<kbd aria-hidden="true">${one.key}</kbd>`}<//>`)}
+            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`)}
       </div>
       <input class="input asking-why" aria-label="Tell the model why not (optional)"
         placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)}
@@ -96,6 +91,12 @@ export function Approval({ request, session, cwd, first = false, from = "" }) {
         onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />` :
           html`<p class="muted">This browser may not answer requests for approval.</p>`}
   </div>`;
+}
+
+/** Why an answer still counts although nobody waits for it. */
+function Orphan() {
+  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. Your
+    answer lets it go on from here.</span></p>`;
 }
 
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */
@@ -117,27 +118,31 @@ export function parted(text) {
   return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
 }
 
-/** A question of the model. */
-export function Question({ question, session, from = "" }) {
+/** Answers a question in words. Resolves to whether the answer counted. */
+export function answerQuestion({ session, call }, text, set = () => {}) {
+  return give(place(session, "questions", call), { text }, set);
+}
+
+/** A question of the model. `first`: what is written as a message answers this one. */
+export function Question({ question, session, first = false, from = "", orphan = false }) {
   const [text, setText] = useState("");
   const [state, setState] = useState("");
-  const box = useRef();
   const allowed = may("chat");
-  const answer = (words) => !state && words.trim() &&
-    give(place(session, "questions", question.call_id), { text: words }, setState);
-  useEffect(() => {
-    if (document.activeElement === document.body) box.current?.focus();
-  }, []);
+  const answer = (words) => !state && words.trim() && answerQuestion({ session, call: question.call_id }, words,
+    setState);
   const [words, diff] = parted(question.text);
   return html`<form class="asking" aria-label="A question to you"
     onSubmit=${(event) => (event.preventDefault(), answer(text))}>
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${diff && html`<${Diff} text=${diff} label="What would change" />`}
+    ${orphan && html`<${Orphan} />`}
     ${question.options?.length > 0 && html`<div class="asking-row">
       ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
         onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && html`<div class="row"><input ref=${box} class="input" aria-label="Your answer"
+    ${allowed && first && html`<p class="asking-note">
+      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`}
+    ${allowed && !first && html`<div class="row"><input class="input" aria-label="Your answer"
       placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}

@@ -5,6 +5,8 @@ import { ask, confirm } from "../../app/parts/dialog.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { kept } from "../../app/ui.js";
 
+const NAMED = 5; // files that are named before they are deleted
+
 function at(id, what) {
   return `/api/sessions/${encodeURIComponent(id)}/${what}`;
 }
@@ -22,7 +24,20 @@ function told(report, done, insist) {
     { label: "Overwrite", run: insist } : null);
 }
 
+/** Whether turns may be taken back: asks when that deletes files. */
+async function mayTakeBack(id, turns, force, title, action) {
+  const found = await trying(() => api.get(at(id, "undo"), { turns, force }));
+  if (!found?.deletes.length) return Boolean(found);
+  const names = found.deletes.slice(0, NAMED).join(", ") + (found.deletes.length > NAMED ?
+    ` and ${found.deletes.length - NAMED} more` : "");
+  return confirm({ title, action, danger: true, text: `This deletes ${plural(found.deletes.length,
+    "file")} that Hermes made: ${names}. Right after an undo, redo brings ${found.deletes.length === 1 ? "it" :
+    "them"} back.` });
+}
+
 export async function undo(id, turns = 1, force = false) {
+  const title = turns === 1 ? "Undo the last turn?" : `Undo the last ${turns} turns?`;
+  if (!(await mayTakeBack(id, turns, force, title, "Undo and delete"))) return undefined;
   const report = await trying(() => api.post(at(id, "undo"), { turns, force }));
   if (report) told(report, `${plural(report.turns.length, "turn")} taken back.`, force ? null : () =>
     redo(id).then(() => undo(id, turns, true)));
@@ -36,6 +51,7 @@ export async function redo(id, force = false) {
 }
 
 export async function retry(id) {
+  if (!(await mayTakeBack(id, 1, false, "Undo the last turn and try it again?", "Undo, delete and try again"))) return;
   const report = await trying(() => api.post(at(id, "retry"), {}));
   if (report) told(report, "It is tried again.");
 }

@@ -1,26 +1,34 @@
 // Where the user writes: grows with the text, completes, takes pictures, and knows what to do while Hermes works.
+import { useComposer } from "../../app/keys.js";
 import { Button, Icon, toast } from "../../app/parts.js";
 import { html, kept, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import { answerQuestion } from "./asking.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
 
+const ANSWER = { name: "answer", label: "Answer", title: "Hermes waits for it" };
 const DELIVERIES = [
   { name: "queue", label: "After this turn", title: "It waits until Hermes is done" },
   { name: "steer", label: "Into this turn", title: "The model hears it while it works (Ctrl Enter)" },
   { name: "interrupt", label: "Instead", title: "Stops the turn and is answered next" },
 ];
 
-/** `chat`: {id, send, stop, ...}; `running`: a turn runs. `filled`: {text, images} put into it from outside. */
-export function Composer({ chat, running, stopping, filled }) {
+/**
+ * `chat`: {id, send, stop, ...}; `running`: a turn runs. `question`: {session, call} that waits for words of the user.
+ * `filled`: {text, images} put into it from outside.
+ */
+export function Composer({ chat, running, stopping, question = null, filled }) {
   const [text, setText] = useState(() => kept.get(`draft.${chat.id || "new"}`) ?? "");
   const [images, setImages] = useState([]);
   const [delivery, setDelivery] = useState("queue");
+  const [aside, setAside] = useState(""); // the question that the user does not answer now
   const [over, setOver] = useState(false);
   const area = useRef();
   const files = useRef();
   const looking = useRef(false);
   const completion = useCompletion(chat.id, area, text, setText);
+  useComposer(area);
   useEffect(() => {
     kept.set(`draft.${chat.id || "new"}`, text);
   }, [text, chat.id]);
@@ -53,7 +61,14 @@ export function Composer({ chat, running, stopping, filled }) {
     setImages([]);
     kept.set(`draft.${chat.id || "new"}`, null); // at once: sending may take this input away
   };
-  const send = async (how = running ? delivery : "queue") => {
+  const answers = question && aside !== question.call;
+  const way = answers ? "answer" : running ? delivery : "queue";
+  const ways = [...(question ? [ANSWER] : []), ...(running ? DELIVERIES : [])];
+  const choose = (name) => {
+    setAside(name === "answer" ? "" : question?.call ?? "");
+    if (name !== "answer") setDelivery(name);
+  };
+  const send = async (how = way) => {
     const words = text.trim();
     if ((!words && !images.length) || looking.current) return;
     const call = words.startsWith("/") && !images.length ? await meant(words) : null;
@@ -61,9 +76,15 @@ export function Composer({ chat, running, stopping, filled }) {
     if (call?.command && !chat.id && !call.command.alone) {
       return void toast("There is no session yet; say something first.");
     }
+    if (how === "answer" && !call?.command) return answer(words);
     clear();
     if (call?.command) return void call.command.run(chat, call.words);
     chat.send(call?.line ?? words, how, images);
+  };
+  const answer = async (words) => {
+    if (images.length) return void toast("An answer can't hold pictures. Remove them, or send them after this turn.");
+    clear();
+    if (!(await answerQuestion(question, words))) setText((now) => now || words);
   };
   const meant = async (words) => {
     looking.current = true; // a second Enter must not say it twice
@@ -104,16 +125,17 @@ export function Composer({ chat, running, stopping, filled }) {
   return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())}
     onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Completions} completion=${completion} />
-    ${running && html`<div class="deliveries" role="radiogroup" aria-label="When it is said">
-      ${DELIVERIES.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
-        value=${one.name} checked=${delivery === one.name} onChange=${() => setDelivery(one.name)} /><span>
+    ${ways.length > 1 && html`<div class="deliveries" role="radiogroup" aria-label="When it is said">
+      ${ways.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
+        value=${one.name} checked=${way === one.name} onChange=${() => choose(one.name)} /><span>
           ${one.label}</span></label>`)}</div>`}
     ${images.length > 0 && html`<ul class="attached">${images.map((image, index) =>
       html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
         kind="quiet" icon="close" label=${`Remove picture ${index + 1}`}
           onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`)}</ul>`}
     <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
-      placeholder=${running ? "Say something while Hermes works" : "Ask Hermes anything. / for commands, @ for files"}
+      placeholder=${answers ? "Your answer" : running ? "Say something while Hermes works" :
+        "Ask Hermes anything. / for commands, @ for files"}
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"
         aria-autocomplete="list" aria-activedescendant=${completion.rows.length ? `completion-${completion.at}` :

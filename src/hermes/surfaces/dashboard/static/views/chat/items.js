@@ -11,7 +11,7 @@ import { typed } from "./transcript.js";
 const ENDS = {
   interrupted: ["Stopped.", "info"],
   failed: ["The turn failed.", "bad"],
-  crashed: ["The turn ended without a word: its process is gone. What was said is kept.", "bad"],
+  crashed: ["Hermes stopped during this turn.", "bad"],
   refused: ["The model refused.", "warn"],
   budget: ["A limit was reached.", "warn"],
 };
@@ -60,7 +60,7 @@ function Along({ kind, name, content }) {
 
 function Assistant({ item, context, last }) {
   return html`<article class="message assistant" aria-label="Hermes">
-    ${item.reasoning && html`<${Reasoning} text=${item.reasoning} />`}
+    ${item.reasoning && html`<${Reasoning} parts=${[item.reasoning]} />`}
     ${item.text && html`<${Markdown} text=${item.text} />`}
     ${item.finish === "length" && html`<p class="muted">The reply was cut off at its greatest length.</p>`}
     ${item.finish === "refused" && html`<p class="muted">The model refused to go on.</p>`}
@@ -75,11 +75,13 @@ function Assistant({ item, context, last }) {
 
 /** What is being written right now. */
 export function Live({ live, since }) {
+  const [isThinking, isWriting] = [live?.reasoning.length > 0, live?.text.length > 0];
   return html`<article class="message assistant live" aria-label="Hermes is writing" aria-busy="true">
-    ${live?.reasoning && html`<${Reasoning} text=${live.reasoning} open=${!live.text} />`}
-    ${live?.text ? html`<${Markdown} text=${live.text} open />` : null}
+    ${isThinking && html`<${Reasoning} parts=${[...live.reasoning.blocks.map((block) => block.text),
+      live.reasoning.tail]} open=${!isWriting} />`}
+    ${isWriting ? html`<${Markdown} text=${live.text} open />` : null}
     <p class="working"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
-      ${live?.tool ? `Preparing ${live.tool}` : live?.text ? "Writing" : live?.reasoning ? "Thinking" :
+      ${live?.tool ? `Preparing ${live.tool}` : isWriting ? "Writing" : isThinking ? "Thinking" :
         "Working"}</span>${since > 0 && html`<${Running} since=${since} />`}</p>
   </article>`;
 }
@@ -88,9 +90,9 @@ function Running({ since }) {
   return html`<span class="muted running-since"><${Time} at=${since} /></span>`;
 }
 
-function Reasoning({ text, open = false }) {
+function Reasoning({ parts, open = false }) {
   return html`<details class="reasoning" open=${open}><summary><${Icon} name="thought" size=${16} />
-    ${open ? "Thinking" : "Thoughts"}</summary><div class="reasoning-text">${text}</div></details>`;
+    ${open ? "Thinking" : "Thoughts"}</summary><div class="reasoning-text">${parts}</div></details>`;
 }
 
 function Tool({ item, context, first }) {
@@ -100,8 +102,10 @@ function Tool({ item, context, first }) {
     session=${context.session} />`;
   return html`<${ToolCard} call=${item} pictures=${pictures}>
     ${waits && approval && !approval.answer &&
-      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first} />`}
-    ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session} />`}
+      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
+        orphan=${item.orphan} />`}
+    ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session}
+      first=${first} orphan=${item.orphan} />`}
     ${approval?.answer && html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
       size=${14} />${said(approval)}</p>`}
     ${question?.answered && html`<p class="answered"><${Icon} name="question" size=${14} /><span>
@@ -109,12 +113,12 @@ function Tool({ item, context, first }) {
   <//>`;
 }
 
-function said({ answer, by }) {
+function said({ answer, by, reason }) {
   const words = { once: "Allowed once", session: "Allowed for this session", always: "Always allowed",
     deny: "Denied" }[answer] ?? answer;
   const who = { nobody: "nobody could be asked", expired: "nobody answered in time",
     policy: "remembered" }[by] ?? (by ? `by ${by}` : "");
-  return who ? `${words} (${who})` : words;
+  return `${words}${who ? ` (${who})` : ""}${reason ? `: ${reason}` : ""}`;
 }
 
 function Note({ item }) {

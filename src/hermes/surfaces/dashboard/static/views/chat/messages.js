@@ -5,7 +5,7 @@ import { waiting } from "../../app/waiting.js";
 import { Approval, Question } from "./asking.js";
 import { Item, Live, Unsent } from "./items.js";
 import { useReading } from "./reading.js";
-import { openAsks } from "./transcript.js";
+import { openAsks, openQuestion } from "./transcript.js";
 
 export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
@@ -16,18 +16,24 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   useGrown(unsent.length, jump); // who says something wants to see it
   const open = openAsks(state);
   const asks = open.filter((item) => item.approval && !item.approval.answer);
+  const question = openQuestion(state, useStore(waiting));
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
+  const last = state.turn ? null : lastReply;
+  const { drawn } = reading;
+  const list = useMemo(() => drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
+    ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
+      html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
+        last=${row === last} />`}</div>`),
+  [rows, drawn[0], drawn.length, context, asks[0], question?.call, last]);
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
       ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
         onClick=${reading.earlier}>Show earlier<//></div>`}
-      ${reading.drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
-        ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
-          html`<${Item} item=${row} context=${context} first=${row === asks[0]}
-            last=${row === lastReply && !state.turn} />`}</div>`)}
-      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} isAsked=${open.length > 0}
-        unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` : html`<div ref=${reading.bottom} />`}
+      ${list}
+      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
+        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` :
+          html`<div ref=${reading.bottom} />`}
     </div>
     ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
       html`<${Button} class="jump" busy>Reading the earlier part<//>`}
@@ -35,7 +41,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
 }
 
 /** Below the rows: what is being written, what waits, what other sessions ask, what is on its way. */
-function Coming({ state, context, asks, isAsked, unsent, outbox, onEdit }) {
+function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
   const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session &&
     one.root_session_id === state.session);
   return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.since} />`}
@@ -44,7 +50,7 @@ function Coming({ state, context, asks, isAsked, unsent, outbox, onEdit }) {
     ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
       ${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
         first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` :
-          html`<${Question} question=${one} session=${one.session_id}
+          html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
             from=${one.title || "a session that works for this one"} />`}</div>`)}
     ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${outbox}
       onEdit=${onEdit} />`)}`;

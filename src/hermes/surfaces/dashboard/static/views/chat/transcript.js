@@ -1,6 +1,8 @@
 // The transcript of a session: what its events come to. A pure function, so that the same events always give the same
 // transcript, however they were cut into batches and how often the connection was lost in between.
 
+import { LongText } from "../../app/parts/longtext.js";
+
 /** Nothing was heard yet. */
 export function fresh(session) {
   return {
@@ -9,7 +11,7 @@ export function fresh(session) {
     first: 1, // seq of the first row that is known; those before it can be read
     head: 0, // seq of the last row
     items: [], // what is shown, in order; an item that changes is a new object
-    live: null, // what is being written: {text, reasoning, tool, turn}
+    live: null, // what is being written: {text, reasoning: LongText, tool, turn}
     turn: "", // the turn that runs
     since: 0, // when it began
     stopping: false,
@@ -30,7 +32,8 @@ export function fresh(session) {
 
 /** The state after some events. Neither the state nor the events are changed. */
 export function reduce(state, events) {
-  const next = { ...state, items: [...state.items] };
+  const next = { ...state };
+  if (!events.every((event) => WRITING.has(event.type))) next.items = [...state.items];
   for (const event of events) apply(next, event);
   return next;
 }
@@ -47,6 +50,9 @@ function apply(state, event) {
   return HANDLERS[event.type]?.(state, event);
 }
 
+// What changes no item: most events are of these, so the list stays the same object.
+const WRITING = new Set(["agent.message.delta", "agent.reasoning.delta", "agent.tool.generating"]);
+const OUTPUT = 64 * 1024; // characters of a running call's output that are kept, as the server does
 const NONE = []; // one and the same, so that equal items can be told
 
 const HANDLERS = {
@@ -62,7 +68,8 @@ const HANDLERS = {
   "feed.partial": (state, event) => {
     state.ready = true;
     const { text, reasoning, turn_id: turn } = event;
-    state.live = text || reasoning ? { text, reasoning, tool: "", turn } : null;
+    const live = { text: new LongText(text), reasoning: new LongText(reasoning), tool: "", turn };
+    state.live = text || reasoning ? live : null;
     state.items = state.items.map((item) => {
       const output = event.tools?.[item.call] ?? "";
       return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
@@ -82,14 +89,19 @@ const HANDLERS = {
   },
   "session.compacted": (state, event) => {
     spend(state, event.usage);
-    note(state, event, "info", "info", "Room was made: the model sees a summary of the older part.", event.summary);
+    const { before = 0, after = 0 } = event;
+    state.context = after || state.context;
+    const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
+    note(state, event, "info", "info", `${shortened(event, "so its middle was summarized")}: ${sizes}.`, event.summary);
   },
   "session.compaction_failed": (state, event) => {
-    note(state, event, "warn", "warn", "The conversation could not be summed up. Nothing was removed.", event.detail);
+    const why = event.detail.trim().replace(/\.$/, "");
+    note(state, event, "warn", "warn",
+      `The conversation could not be shortened: ${why}. Nothing was removed; it is tried again later.`);
   },
   "session.trimmed": (state, event) => {
-    note(state, event, "info", "info", `Room was made: ${plural(event.call_ids.length,
-      "old result")} became pointers in the model's view.`);
+    const what = event.call_ids.length ? plural(event.call_ids.length, "old result") : "old pictures";
+    note(state, event, "info", "info", `${shortened(event, `so it no longer sees ${what}`)}.`);
   },
   "session.imported": (state, event) => {
     note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
@@ -124,8 +136,11 @@ const HANDLERS = {
     const { reason, detail = "", usage = null, seq, ts } = event;
     const begun = behindEnd(state, seq); // each end closes the calls before it
     for (let at = begun; at < state.items.length; at++) {
-      const { kind, ended } = state.items[at];
-      if (kind === "tool" && !ended) replace(state, at, { status: "unknown", ended: ts });
+      const { kind, ended, status, planned } = state.items[at];
+      if (kind !== "tool" || ended) continue;
+      // What waited when its process was gone has not begun: an answer lets it go on.
+      const waits = reason === "crashed" && status === "waiting" && planned;
+      replace(state, at, waits ? { orphan: true } : { status: "unknown", ended: ts });
     }
     push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
       ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(begun).some((item) =>
@@ -138,7 +153,7 @@ const HANDLERS = {
   "agent.message.delta": (state, event) => grow(state, event, "text"),
   "agent.reasoning.delta": (state, event) => grow(state, event, "reasoning"),
   "agent.tool.generating": (state, event) => {
-    state.live = { ...(state.live ?? { text: "", reasoning: "", turn: event.turn_id }), tool: event.name };
+    state.live = { ...(state.live ?? nothing(event.turn_id)), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
     const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
@@ -150,7 +165,8 @@ const HANDLERS = {
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
     if (text || reasoning || !event.tool_calls?.length) push(state,
       { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model: answers, provider, usage, turn });
-    for (const call of event.tool_calls ?? []) push(state, toolItem(event, call.id, call.name, call.arguments));
+    for (const call of event.tool_calls ?? []) push(state, { ...toolItem(event, call.id, call.name, call.arguments),
+      planned: true });
   },
   "agent.tool.started": (state, event) => {
     const at = findCall(state, event.call_id);
@@ -160,7 +176,9 @@ const HANDLERS = {
   },
   "agent.tool.progress": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at >= 0 && !state.items[at].ended) replace(state, at, { output: state.items[at].output + event.text });
+    if (at < 0 || state.items[at].ended) return;
+    const output = state.items[at].output + event.text;
+    replace(state, at, { output: output.length > 2 * OUTPUT ? output.slice(-OUTPUT) : output });
   },
   "agent.tool.finished": (state, event) => {
     let at = findCall(state, event.call_id);
@@ -174,7 +192,8 @@ const HANDLERS = {
     if (at < 0 || !state.items[at].approval || state.items[at].approval.answer) return; // the first one counts
     const allowed = event.answer !== "deny";
     replace(state, at, { status: allowed ? "running" : "planned",
-      approval: { ...state.items[at].approval, answer: event.answer, by: event.by }, started: event.ts });
+      approval: { ...state.items[at].approval, answer: event.answer, by: event.by,
+        reason: event.reason ?? "" }, started: event.ts });
   },
   "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
@@ -210,12 +229,18 @@ const HANDLERS = {
   },
 };
 
+/** Why the model sees less than was said: by itself in a turn, else because somebody asked for it. */
+function shortened(event, how) {
+  return event.turn_id ? `The conversation got too long for the model, ${how}` :
+    `The conversation was shortened for the model, ${how}`;
+}
+
 function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
   return {
     kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
       text: "", images: NONE,
-    result: 0, started: 0, ended: 0, approval: null, question: null, turn,
+    result: 0, started: 0, ended: 0, approval: null, question: null, turn, planned: false, orphan: false,
   };
 }
 
@@ -227,12 +252,17 @@ function note(state, event, tone, icon, text, detail = "", link = "", place = ""
 function ask(state, event, more) {
   let at = findCall(state, event.call_id);
   if (at < 0) at = push(state, toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""));
-  replace(state, at, { status: "waiting", ...more });
+  replace(state, at, { status: "waiting", orphan: false, ...more });
 }
 
 function grow(state, event, field) {
-  const live = state.live ?? { text: "", reasoning: "", tool: "", turn: event.turn_id };
-  state.live = { ...live, [field]: live[field] + event.text };
+  const live = state.live ?? nothing(event.turn_id);
+  state.live = { ...live, [field]: live[field].add(event.text) };
+}
+
+/** A reply of which nothing is written yet. */
+function nothing(turn) {
+  return { text: new LongText(), reasoning: new LongText(), tool: "", turn };
 }
 
 /** Words take their place where the model gets to hear them, not where they were typed. */
@@ -296,6 +326,14 @@ export function turnsSince(state, item) {
   if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
   const ended = state.items.filter((one) => one.kind === "end" && !one.undone).map((one) => one.turn);
   return ended.length - ended.indexOf(item.turn);
+}
+
+/** The question that a message answers: the first that waits, of this session or of one that works for it. */
+export function openQuestion(state, elsewhere) {
+  const own = openAsks(state).find((item) => item.question && !item.question.answered);
+  if (own) return { session: state.session, call: own.call, text: own.question.text };
+  const other = elsewhere.find((one) => one.kind === "question" && one.root_session_id === state.session);
+  return other ? { session: other.session_id, call: other.call_id, text: other.text } : null;
 }
 
 /** The calls that wait for a person here. */

@@ -1,7 +1,7 @@
 // How memory and skills changed, newest first: what each change did, and taking it back.
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Empty, Time } from "../../app/parts/basics.js";
+import { Button, Empty, Keys, Time } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { Diff } from "../../app/parts/diff.js";
 import { plural } from "../../app/parts/format.js";
@@ -68,7 +68,7 @@ function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   useKeys([
     { keys: "j", label: "Next change", group, run: move(1) },
     { keys: "k", label: "Change before", group, run: move(-1) },
-    { keys: "u", label: "Take the change back", group, run: undo },
+    { keys: "Alt+u", label: "Take the change back", group, run: undo },
   ]);
 }
 
@@ -95,7 +95,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
 function WaysBack({ takeBack }) {
   return html`
     <div class="row wrap">
-      <${Button} icon="undo" onClick=${() => takeBack(false)}>Take this back <kbd>U</kbd><//>
+      <${Button} icon="undo" onClick=${() => takeBack(false)}>Take this back<${Keys} of="Alt+u" /><//>
       <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Go back to how it was after this<//>
     </div>
   `;

@@ -1,7 +1,7 @@
-// Changes that wait for the user's word: each with its difference, approved or rejected with one key.
+// Changes that wait for the user's word: each with its difference, approved or rejected with a button or its keys.
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
+import { Button, Empty, Keys, Tag, Time } from "../../app/parts/basics.js";
 import { Diff } from "../../app/parts/diff.js";
 import { toast, trying } from "../../app/parts/toast.js";
 import { html, useEffect, useRef, useState } from "../../app/ui.js";
@@ -33,8 +33,8 @@ function Decisions({ all, again }) {
   const group = "Proposals";
   const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
-    { keys: "a", label: "Approve the proposal", group, run: decideCurrent("approve") },
-    { keys: "r", label: "Reject the proposal", group, run: decideCurrent("reject") },
+    { keys: "Alt+a", label: "Approve the proposal", group, run: decideCurrent("approve") },
+    { keys: "Alt+r", label: "Reject the proposal", group, run: decideCurrent("reject") },
     { keys: "j", label: "Next proposal", group, run: () => setAt(Math.min(at + 1, pending.length - 1)) },
     { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
@@ -103,10 +103,10 @@ function Proposal({ one, current, busy, onFocus, decide }) {
       ${may("approve") && html`
         <footer class="row">
           <${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>
-            Approve${current && html` <kbd>A</kbd>`}
+            Approve${current && html`<${Keys} of="Alt+a" />`}
           <//>
           <${Button} icon="close" disabled=${busy} onClick=${() => decide(one, "reject")}>
-            Reject${current && html` <kbd>R</kbd>`}
+            Reject${current && html`<${Keys} of="Alt+r" />`}
           <//>
         </footer>
       `}

@@ -44,8 +44,9 @@ export function keysOf(pick, again, gone) {
     return job ? void work(job) : false;
   };
   return [
-    { keys: "r", label: "Run the job now", group, icon: "bolt", run: withJob((job) => runNow(job, again)) },
-    { keys: "p", label: "Pause or resume the job", group, icon: "pause", run: withJob((job) => toggle(job, again)) },
+    { keys: "Alt+r", label: "Run the job now", group, icon: "bolt", run: withJob((job) => runNow(job, again)) },
+    { keys: "Alt+p", label: "Pause or resume the job", group, icon: "pause",
+      run: withJob((job) => toggle(job, again)) },
     { keys: "e", label: "Change the job", group, icon: "edit",
       run: withJob((job) => may("admin") && navigate(pathTo("schedules", job.id, "edit"))) },
     { keys: "Delete", label: "Delete the job", group, icon: "trash",
@@ -61,9 +62,9 @@ export function Actions({ job, again, gone, words = false }) {
         title=${`${text} (${key})`} onClick=${onClick} />`;
   const edit = `#${pathTo("schedules", job.id, "edit")}`;
   return html`<div class="job-actions">
-    ${may("approve") && html`${act("bolt", "Run now", "r", () => runNow(job, again), job.running)}
-      ${job.state === "active" && act("pause", "Pause", "p", () => toggle(job, again))}
-      ${job.state === "paused" && act("play", "Resume", "p", () => toggle(job, again))}`}
+    ${may("approve") && html`${act("bolt", "Run now", "Alt R", () => runNow(job, again), job.running)}
+      ${job.state === "active" && act("pause", "Pause", "Alt P", () => toggle(job, again))}
+      ${job.state === "paused" && act("play", "Resume", "Alt P", () => toggle(job, again))}`}
     ${may("admin") && html`<a class=${`button ${words ? "" : "quiet bare"}`} href=${edit} title="Change (e)"
         aria-label=${words ? undefined : `Change: ${job.name}`}><${Icon} name="edit" />${words && "Change"}</a>
       ${act("trash", "Delete", "Del", async () => (await remove(job)) && gone())}`}

@@ -8,6 +8,7 @@ import { colours } from "./colours.js";
 import { Line } from "./line.js";
 
 const SETTLE = 80; // milliseconds without a change before a new size counts
+const LINE = 1.1; // height of a row in boxes of a letter: with 1, underscores would be cut off
 const MONO = [
   "ui-monospace",
   '"SF Mono"',
@@ -39,7 +40,7 @@ export function roomFor(place) {
   probe.remove();
   if (!width || !height) return {};
   const fits = (room, one) => Math.min(500, Math.max(10, Math.floor(room / one)));
-  return { cols: fits(place.clientWidth - 32, width / 50), rows: fits(place.clientHeight - 80, height) };
+  return { cols: fits(place.clientWidth - 32, width / 50), rows: fits(place.clientHeight - 80, height * LINE) };
 }
 
 export class Screen {
@@ -66,6 +67,7 @@ export class Screen {
       cursorBlink: true,
       fontFamily: MONO,
       fontSize: letters.value,
+      lineHeight: LINE,
       scrollback: 10_000,
       minimumContrastRatio: 4.5,
       screenReaderMode: spoken.value,

@@ -1,0 +1,40 @@
+"""Turns whose process is gone. Whoever looks at a session ends such a turn: what it had said is kept, calls that ran
+have an unknown outcome, and what still waits for a person can be answered."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from hermes.app.service import SessionService
+from hermes.errors import HermesError
+
+log = logging.getLogger("hermes.app")
+
+_LOOK_S = 1.0
+_RETRY_S = 60.0  # when a turn could not be ended
+
+
+class DeadTurns:
+    """Runs as a task of a surface that shows sessions. `sessions` are those that somebody looks at now."""
+
+    def __init__(self, sessions: Callable[[], Iterable[str]], service: Callable[[str], SessionService]) -> None:
+        self._sessions = sessions
+        self._service = service
+        self._failed: dict[str, float] = {}  # when, by session
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            for session in list(self._sessions()):
+                if time.monotonic() - self._failed.get(session, -_RETRY_S) >= _RETRY_S:
+                    await self._settle(session)
+            await asyncio.sleep(_LOOK_S)
+
+    async def _settle(self, session: str) -> None:
+        self._failed.pop(session, None)
+        try:
+            await self._service(session).settle(session)
+        except HermesError as error:
+            log.warning("a turn of session %s has no process any more and could not be ended: %s", session, error)
+            self._failed[session] = time.monotonic()

@@ -1,0 +1,100 @@
+"""The part of a reply that is not in the log yet, in a file. A killed process leaves it behind; whoever ends its turn
+takes it into the log."""
+
+import asyncio
+import hashlib
+import logging
+import os
+from pathlib import Path
+
+from hermes.errors import HomeError
+from hermes.settings import Home
+
+log = logging.getLogger("hermes.app")
+
+_DELAY_S = 0.05  # a reply that is whole sooner never touches the disk
+
+
+class PartialText:
+    """The file of one session. Each piece is written at once and none is synced: it outlives the process, not the
+    machine. A file that can't be written costs only what a crash would lose."""
+
+    def __init__(self, home: Home, session: str) -> None:
+        self._home = home
+        self._path = partial_path(home, session)
+        self._pieces: list[str] = []  # those of the first moment
+        self._later: asyncio.TimerHandle | None = None
+        self._mark = ""
+        self._file = -1
+        self._failed = False
+
+    def add(self, piece: str, mark: str) -> None:
+        """The next piece of the reply that `mark` names."""
+        if self._file >= 0:
+            self._write(piece)
+        elif not self._failed:
+            self._pieces.append(piece)
+            if self._later is None:
+                self._mark = mark
+                self._later = asyncio.get_running_loop().call_later(_DELAY_S, self._open)
+
+    def clear(self) -> None:
+        """The reply is in the log, or void."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        self._pieces.clear()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+            self._path.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """The turn does not go on here, and has no end: what was shown stays for whoever ends it."""
+        if self._later is not None:
+            self._later.cancel()
+            self._open()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def take(self, mark: str) -> str:
+        """What a process that is gone had written of the reply that `mark` names."""
+        try:
+            head, _, text = self._path.read_text(encoding="utf-8", errors="ignore").partition("\n")
+        except OSError:
+            return ""
+        return text if head == mark else ""
+
+    def drop(self) -> None:
+        """Removes what `take` has read; it is in the log now."""
+        self._path.unlink(missing_ok=True)
+
+    def _open(self) -> None:
+        self._later = None
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._home.ensure(self._path.parent.parent, self._path.parent)
+            self._file = os.open(self._path, flags, 0o600)
+        except (OSError, HomeError) as error:
+            self._fail(error)
+            return
+        self._write(f"{self._mark}\n{''.join(self._pieces)}")
+        self._pieces.clear()
+
+    def _write(self, text: str) -> None:
+        try:
+            os.write(self._file, text.encode(errors="replace"))
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Said once while the session is held; the reply goes on."""
+        log.warning("a reply that is being written is not kept in case of a crash: %s", error)
+        self._failed = True
+        self.clear()
+
+
+def partial_path(home: Home, session: str) -> Path:
+    """Where the part of a session's reply is kept. Imported sessions bring ids that need not be file names."""
+    return home.root / "run" / "partial" / hashlib.sha256(session.encode(errors="surrogatepass")).hexdigest()[:32]

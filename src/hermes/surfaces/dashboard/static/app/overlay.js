@@ -1,0 +1,8 @@
+// What lies over the view: "palette" | "keys" | "more" | null.
+import { Store } from "./ui.js";
+
+export const overlay = new Store(null);
+
+export const showPalette = () => overlay.set("palette");
+export const showKeys = () => overlay.set("keys");
+export const showMore = () => overlay.set("more");
