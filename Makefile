@@ -41,7 +41,7 @@ format: $(VENV)/dev.stamp ## format and fix what can be fixed
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
 
-bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus or BENCH=store for one)
+bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus, BENCH=store or BENCH=soak for one)
 	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
 
 lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/

@@ -19,7 +19,7 @@ from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.projection import project
-from hermes.store.row import COLUMNS, Row, checksum, draft
+from hermes.store.row import COLUMNS, Row, draft, earlier_checksum
 from hermes.store.schema import APPLICATION_ID, MIGRATIONS
 from hermes.store.snapshots import write_snapshot
 
@@ -111,7 +111,7 @@ def file_of_version(path: Path, version: int) -> None:
             entry = draft(event)
             row = Row(0, "s", seq, 1, 1.7e9 + seq, entry.type, entry.role, "", entry.data)
             insert = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-            connection.execute(insert, (*row[1:], checksum(row)))
+            connection.execute(insert, (*row[1:], earlier_checksum(row)))
             project(connection, row, event)
 
 

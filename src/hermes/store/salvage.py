@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes.store.frames import frame_id, set_in
-from hermes.store.row import MAX_EVENT_BYTES, Row, checksum
+from hermes.store.row import MAX_EVENT_BYTES, Row, is_whole
 from hermes.store.wal import PAGES_AT_ONCE, Content, content, let_go, overlay, page_size
 
 PAGE_SIZE = 4096  # of every file we make
@@ -64,12 +64,12 @@ def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
                 texts[found.id] = found.text
             elif found.frame is not None:
                 framed.append(found)
-            elif checksum(found.row) == found.crc:
+            elif is_whole(found.row, found.crc):
                 yield found.row
     for found in framed:
         if (text := texts.get(found.frame or 0)) is not None:
             row = found.row._replace(data=set_in(text, found.row.data))
-            if checksum(row) == found.crc:
+            if is_whole(row, found.crc):
                 yield row
 
 
