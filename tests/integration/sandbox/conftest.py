@@ -1,6 +1,7 @@
 """Fixtures: each kind of sandbox, and a throwaway machine around it."""
 
 import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -34,8 +35,12 @@ def limits() -> Limits:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that is there inside a sandbox too: not in /tmp, which is another one there."""
-    cache = Path.home() / ".cache/hermes"
+    """A folder that is there inside a sandbox too: not in /tmp, which is another one there.
+
+    The scripts of these tests don't quote it, so it has no spaces in its name; one test is about such names.
+    """
+    places = (Path.home() / ".cache/hermes", Path(sys.prefix) / "cache")
+    cache = next((each for each in places if not any(map(str.isspace, str(each)))), places[0])
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="machine-", dir=cache) as folder:
         yield Path(folder)

@@ -11,11 +11,28 @@ from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 import hermes
 from hermes.errors import ToolFailed
 from hermes.tools.limits import Limits
+from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.fence import Fence, Launch
 from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
 from hermes.tools.sandbox.places import is_workspace
 
 HINT = "The sandbox may have stopped this"
+
+
+async def test_folders_with_spaces_in_their_names_are_as_safe_as_others(
+    place: Path, sandbox: Sandbox, limits: Limits
+) -> None:
+    root = place / "a home with spaces"
+    root.mkdir()
+    machine = Machine(root, sandbox, limits)
+    try:
+        inside = 'set -e; echo one > "$TMPDIR/x"; cat "$TMPDIR/x"; mkdir "a b"; echo two > "a b/c d"; cat "a b/c d"'
+        assert (await machine.run(inside)).text == "one\ntwo\n[exit code 0]"
+        text = (await machine.run(f'cat "$HOME/.ssh/id_ed25519"; rm -rf "$HOME/projects" "{machine.outside}"')).text
+        assert SECRET not in text
+        assert machine.fingerprint() == machine.before
+    finally:
+        await machine.close()
 
 
 async def test_the_workspace_and_the_temporary_folder_can_be_written(machine: Machine) -> None:
