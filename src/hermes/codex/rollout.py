@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-_TAIL_BYTES = 4 * 1024 * 1024  # of the file, where the latest outputs are
+_TAIL_BYTES = 1024 * 1024  # of the file, where the latest outputs are
 _EXITED = re.compile(r"(?m)^Process exited with code (-?\d+)$")
 _BODY = "\nOutput:\n"
 
