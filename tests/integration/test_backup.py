@@ -15,8 +15,9 @@ import pytest
 from hermes.app.backup import back_up, restore
 from hermes.core import gitfolder
 from hermes.errors import HermesError
-from hermes.schema.events import SessionCreated
+from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import UserMessage
+from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
 from hermes.store import open_store
 from hermes.surfaces.dashboard.gate.keys import Keyring
@@ -224,6 +225,9 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
     (home.logs / "hermes.log").write_text("nothing of interest")
     with open_store(home.state) as store:
         store.log.append("s", UserMessage(text=f"my key is {key} and {password}"))
+        tools = (ToolSpec(name="t", description="words " * 200, parameters={}),)
+        store.log.append("s", SessionPrompted(system=(f"shared, with {key}", "own part"), tools=tools))
+        store.log.append("s", SessionPrompted(system=("shared", f"own part with {key}"), tools=tools))
     done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
     signed = msgspec.json.decode((home.root / "dashboard/keys.json").read_bytes())["key"]
     for name, content in contents(done.file).items():
@@ -238,6 +242,11 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
     assert said(other) == ["remember the fjord", "my key is ******** and ********"]
     with open_store(other.state) as store:
         assert not store.check().problems
+        prompts = [row.event for row in store.log.events("s") if isinstance(row.event, SessionPrompted)]
+        assert [prompt.system for prompt in prompts] == [
+            ("shared, with ********", "own part"),
+            ("shared", "own part with ********"),
+        ]
 
 
 def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:

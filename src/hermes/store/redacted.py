@@ -7,9 +7,13 @@ from pathlib import Path
 import apsw
 
 from hermes.store.connection import connect
-from hermes.store.row import COLUMNS, Row, checksum
+from hermes.store.frames import FORGET, TEXT
+from hermes.store.row import STORED, checked, checksum
 
 HIDDEN = "********"
+
+_HOLDS = f"SELECT {STORED} FROM events WHERE instr(data, ?) OR instr({TEXT}, ?)"  # noqa: S608 - our own names
+_REWRITE = "UPDATE events SET data = ?, crc = ?, frame = NULL WHERE id = ?"  # whole, without a frame that others share
 
 
 def redact_copy(path: Path, values: Iterable[str]) -> int:
@@ -27,12 +31,11 @@ def redact_copy(path: Path, values: Iterable[str]) -> int:
 
 
 def _replace(connection: apsw.Connection, value: str) -> int:
-    found = connection.execute(f"SELECT {COLUMNS} FROM events WHERE instr(data, ?)", (value,)).fetchall()  # noqa: S608 - names
-    for row in map(Row._make, found):
+    found = checked(connection.execute(_HOLDS, (value, value)).fetchall())
+    for row in found:
         new = row._replace(data=row.data.replace(value, HIDDEN))
-        connection.execute(
-            "UPDATE events SET data = ?, crc = ? WHERE id = ?", (new.data, checksum(new), new.id)
-        ).fetchall()
+        connection.execute(_REWRITE, (new.data, checksum(new), new.id)).fetchall()
+    connection.execute(FORGET).fetchall()
     changed = len(found)
     for table, column in _texts(connection):
         statement = f'UPDATE "{table}" SET "{column}" = replace("{column}", ?, ?) WHERE instr("{column}", ?)'  # noqa: S608 - names
@@ -42,10 +45,10 @@ def _replace(connection: apsw.Connection, value: str) -> int:
 
 
 def _texts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
-    """The columns that hold text, apart from the log and the index."""
+    """The columns that hold text, apart from the log, its frames and the index."""
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     for (table,) in tables:
-        if table == "events" or table.startswith(("search", "sqlite_")):
+        if table in {"events", "frames"} or table.startswith(("search", "sqlite_")):
             continue
         for row in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
             if row[2] == "TEXT":
