@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.codex import wire
 from hermes.codex.failures import CodexRefused
-from hermes.codex.items import FileChange, Item, McpCall, call_of, changes_as_diff, changes_in_words, shown_command
+from hermes.codex.items import FileChange, Item, McpCall, call_of, changes_in_words, changes_to_decide, shown_command
 from hermes.core.ports import Approvals, Decision
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 
@@ -143,7 +143,7 @@ class Asking:
             log.warning("declined for codex: a patch that was not announced (%s)", asked.item_id)
             return "decline"
         what = changes_in_words(item.changes, str(self._cwd))
-        diff = changes_as_diff(item.changes, str(self._cwd))
+        diff = changes_to_decide(item.changes, str(self._cwd))
         root = f"\nand from then on anywhere below {asked.grant_root}" if asked.grant_root else ""
         call = call_of(item, str(self._cwd))
         request = ApprovalRequested(
