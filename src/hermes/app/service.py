@@ -67,9 +67,11 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str) -> bool:
-        """Answers a request for approval, wherever it waits; False when it is not open (any more)."""
-        return await self._settle(session, ApprovalAnswered(call_id=call_id, answer=answer, by=by))
+    async def answer(self, session: str, call_id: str, answer: Verdict, *, by: str, reason: str = "") -> bool:
+        """Answers a request for approval, wherever it waits; False when it is not open (any more). The model reads the
+        `reason` of a no together with it."""
+        answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by, reason=writable(reason))
+        return await self._settle(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""

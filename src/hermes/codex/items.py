@@ -187,7 +187,9 @@ def changes_to_decide(changes: Sequence[Change], cwd: str = "") -> str:
 def _planned(change: Change, name: str, cwd: str) -> str:
     if change.what == "add":
         lines = change.diff.splitlines()
-        return "\n".join(["--- /dev/null", f"+++ b/{name}", f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
+        return "\n".join(
+            ["--- /dev/null", f"+++ b/{name}", f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]
+        )
     after = near(change.moved_to, cwd) if change.moved_to else name
     return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
 

@@ -61,7 +61,7 @@ class History:
         self.asked_calls: dict[str, ApprovalRequested | QuestionAsked] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
-        """Shapes of calls the user has allowed for the rest of the session."""
+        """Scopes and shapes of calls the user has allowed for the rest of the session."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
         self.open_turn = ""
@@ -189,9 +189,10 @@ class History:
 
     def _answered(self, answer: ApprovalAnswered | QuestionAnswered) -> None:
         request = self.asked_calls.pop(answer.call_id, None)
-        lasting = isinstance(answer, ApprovalAnswered) and answer.answer in ("session", "always")
-        if lasting and isinstance(request, ApprovalRequested) and request.memorable:
-            self.allowed.add(request.shape)
+        if not isinstance(answer, ApprovalAnswered) or not isinstance(request, ApprovalRequested):
+            return
+        if answer.answer in ("session", "always") and request.memorable:
+            self.allowed.add(request.shape if answer.answer == "always" else request.scope or request.shape)
 
     def _said(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:

@@ -225,7 +225,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
     reason: Annotated[str, Meta(description="Why it is asked.")] = ""
     reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = "workspace"
-    shape: Annotated[str, Meta(description="What a remembered answer covers, exactly.")] = ""
+    shape: Annotated[str, Meta(description="What the answer `always` covers, exactly.")] = ""
+    scope: Annotated[
+        str, Meta(description="What the answer `session` covers, in words; empty: what `shape` names.")
+    ] = ""
     binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
     expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
     memorable: Annotated[bool, Meta(description="Whether an answer may cover more than this one call.")] = True
@@ -235,6 +238,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     """A request was answered, by a person or because nobody could be asked."""
 
     topic: ClassVar[str] = "agent.approval.answered"
+    sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
@@ -244,6 +248,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
             description="Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`."
         ),
     ] = ""
+    reason: Annotated[str, Meta(description="What the user said about a denial; the model reads it with it.")] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):

@@ -44,6 +44,15 @@ def paths_in(arguments: Mapping[str, Any]) -> list[str]:
     return patch_paths(patch) if isinstance(patch, str) else []
 
 
+def deletes_files(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call deletes files, as far as it can be read."""
+    patch = arguments.get("patch")
+    try:
+        return isinstance(patch, str) and any(file.kind == "delete" for file in read_patch(patch))
+    except ToolFailed:
+        return True
+
+
 class Patches:
     """`apply_patch` for one session, which knows what the session has seen of its files."""
 

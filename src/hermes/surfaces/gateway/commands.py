@@ -150,7 +150,9 @@ class Commands:
         return await self._answer(asking, number, verdict) if verdict else _HOW
 
     async def deny(self, asking: Asking, words: str) -> str:
-        return await self._answer(asking, _named(words)[0], "deny")
+        found = re.match(r"#?(\d{4}(?=\s)|\d+$)\s*", words)  # any other number belongs to the reason
+        number, reason = (found[1], words[found.end() :]) if found else ("", words)
+        return await self._answer(asking, number, "deny", reason)
 
     async def resume(self, asking: Asking, words: str) -> str:
         if not words:
@@ -174,7 +176,8 @@ class Commands:
         if mode is None:
             return f"Which of {', '.join(_MODES)}? It counts for every chat until the gateway is started again."
         self._staff.use(approvals=mode)
-        return f"From the next turn on, in every chat: {mode}."
+        await self._staff.settle_allowed()
+        return f"From now on, in every chat: {mode}."
 
     async def restart(self, _: Asking, __: str) -> str:
         return self.reload()
@@ -187,7 +190,7 @@ class Commands:
         await self._staff.service(session).interrupt(session, by=by)
         return True
 
-    async def _answer(self, asking: Asking, number: str, verdict: Verdict) -> str:
+    async def _answer(self, asking: Asking, number: str, verdict: Verdict, reason: str = "") -> str:
         """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
         if not self._office.may_approve(asking.role):
             return "Only an owner can answer this."
@@ -206,7 +209,8 @@ class Commands:
             return choice(meant)
         session, asked = meant[0]
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
-        counted = await self._staff.service(session).answer(session, asked.call_id, verdict, by=by)
+        service = self._staff.service(session)
+        counted = await service.answer(session, asked.call_id, verdict, by=by, reason=reason)
         return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:
@@ -262,7 +266,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("title", "TEXT", "name this session", Commands.title),
     Command("compress", "", "make room in a long conversation", Commands.compress),
     Command("approve", "N WORD", "allow what waits: once, session or always", Commands.approve),
-    Command("deny", "N", "do not allow it", Commands.deny),
+    Command("deny", "N WHY", "do not allow it; the model is told why, if you say so", Commands.deny),
     Command("model", "NAME", "which model answers here; change it", Commands.model, "owner"),
     Command("resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"),
     Command("approvals", "MODE", "what is not asked: ask, auto-edit or full", Commands.approvals, "owner"),

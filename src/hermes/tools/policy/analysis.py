@@ -69,6 +69,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
     finding: Finding
     paths: tuple[Path, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Everything that was found, of which `finding` is the worst."""
 
 
 def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgement:
@@ -81,7 +83,7 @@ def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgem
         finding = asks("it joins what may reach further with other work; each could run alone", finding.reach)
     if finding.level == Level.READ and finding.reach != "workspace" and judge.shared.programs - _INERT:
         finding = msgspec.structs.replace(finding, reach="workspace")  # no other program gets the network with it
-    return Judgement(finding, tuple(judge.shared.paths))
+    return Judgement(finding, tuple(judge.shared.paths), (*found, finding))
 
 
 class _Shared(msgspec.Struct):

@@ -60,6 +60,13 @@ class Taken(Begun, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
+    reason: Annotated[str, Meta(max_length=10_000, description="What the model should hear about a denial.")] = ""
+
+
+class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    approvals: Annotated[
+        ApprovalMode, Meta(description="What is not asked about; anything but 'ask' needs the scope 'approve'.")
+    ]
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,6 +153,7 @@ class ChatRoutes:
         one = "/api/sessions/{id}"
         return [
             Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken),
+            Endpoint("PUT", f"{one}/mode", "chat", self.set_mode, body=Mode),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
             Endpoint("POST", f"{one}/resume", "chat", self.resume),
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
@@ -170,8 +178,10 @@ class ChatRoutes:
         if said.approvals not in (None, "ask"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
-        if said.model is not None or said.approvals is not None:
-            await asyncio.to_thread(self._board.staff.choose, info.id, said.model, said.approvals)
+        if said.model is not None:
+            await asyncio.to_thread(self._board.staff.choose, info.id, said.model)
+        if said.approvals is not None:
+            await self._board.staff.set_mode(info.id, said.approvals)
         attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
         agent, text = self._board.staff.agent(info.id), attached.text
         if text.startswith("/"):  # perhaps a skill; the commands of a surface never get here
@@ -185,6 +195,15 @@ class ChatRoutes:
         if not cwd:
             return Attached(text)
         return attach(text, Shelf(Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True))
+
+    async def set_mode(self, call: Call) -> Done:
+        """Changes what is asked about in a session at once, also while a turn runs or a request waits."""
+        mode: Mode = call.body
+        session = await self._session(call)
+        if mode.approvals != "ask":
+            _require(call, "approve", "it lets Hermes do more without asking")
+        await self._board.staff.set_mode(session, mode.approvals)
+        return Done()
 
     async def interrupt(self, call: Call) -> Done:
         """Stops the running turn, wherever it runs."""
@@ -267,7 +286,8 @@ class ChatRoutes:
             raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
         session = await self._session(call)
         service = self._board.staff.service(session)
-        return Counted(await service.answer(session, call.path["call_id"], call.body.answer, by=_BY))
+        given: Answer = call.body
+        return Counted(await service.answer(session, call.path["call_id"], given.answer, by=_BY, reason=given.reason))
 
     async def reply(self, call: Call) -> Counted:
         """Answers a question of a tool."""
