@@ -6,7 +6,7 @@ here: only one that lets it reach the whole machine is. What the policy forbids 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -25,6 +25,8 @@ OWN_SERVER = "hermes"
 
 Judge: TypeAlias = Callable[[str, Path], Decision]
 """What the policy says of a command in a folder."""
+Explain: TypeAlias = Callable[[str], Awaitable[None]]
+"""Passes the reason of a denial on: codex's own answer to a request has no room for it."""
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 
 _DECISIONS = {"once": "accept", "session": "acceptForSession", "always": "acceptForSession"}
@@ -76,16 +78,27 @@ def nothing_to_say(command: str, cwd: Path) -> Decision:  # noqa: ARG001 - the p
     return Decision("ask")
 
 
+async def nothing_to_explain(reason: str) -> None:
+    """Nobody to pass a reason on to."""
+
+
 class Asking:
     """Answers the questions of one turn."""
 
     def __init__(
-        self, approvals: Approvals, items: Mapping[str, Item], cwd: Path, *, judge: Judge = nothing_to_say
+        self,
+        approvals: Approvals,
+        items: Mapping[str, Item],
+        cwd: Path,
+        *,
+        judge: Judge = nothing_to_say,
+        explain: Explain = nothing_to_explain,
     ) -> None:
         self._approvals = approvals
         self._items = items
         self._cwd = cwd
         self._judge = judge
+        self._explain = explain
         self.waiting = 0
         """How many questions are before a person now."""
 
@@ -164,7 +177,10 @@ class Asking:
         """The person's answer. One that can't be had is a no, and what is asked each time is answered for once."""
         self.waiting += 1
         try:
-            answer = (await self._approvals.ask(request)).answer
+            answered = await self._approvals.ask(request)
+            answer = answered.answer
+            if answered.reason:
+                await self._explain(answered.reason)
         except Exception:
             log.exception("nobody could be asked about %s", request.name)
             answer = "deny"

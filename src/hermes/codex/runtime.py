@@ -198,7 +198,11 @@ class CodexRuntime:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> Asking:
-            return Asking(self._with.approvals, projector.items, turn.cwd, judge=self._with.judge)
+            approvals, judge = self._with.approvals, self._with.judge
+            return Asking(approvals, projector.items, turn.cwd, judge=judge, explain=explain)
+
+        async def explain(reason: str) -> None:
+            await turn.journal.record(UserMessage(text=reason, delivery="steer"))
 
         steers = _steers(turn)
         return Stage(

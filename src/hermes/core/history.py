@@ -50,6 +50,29 @@ class _TakenBack(msgspec.Struct, frozen=True):
     allowed: frozenset[str]
 
 
+class TakenBack:
+    """Which rows of a log were taken back, for readers that show it. Rows are told from the newest to the oldest: an
+    undo comes after what it takes away."""
+
+    def __init__(self) -> None:
+        self._turns: set[str] = set()
+        self._inputs: set[int] = set()
+        self._redone: set[int] = set()
+
+    def covers(self, seq: int, event: Event | None, turn: str) -> bool:
+        """Whether this row is not to be seen any more."""
+        match event:
+            case SessionRedone(undone=undone):
+                self._redone.add(undone)
+            case SessionUndone(turns=turns) if seq not in self._redone:
+                self._turns.update(turns)
+            case TurnStarted(inputs=inputs) | Steered(inputs=inputs) if turn in self._turns:
+                self._inputs.update(inputs)
+            case _:
+                pass
+        return turn in self._turns or seq in self._inputs
+
+
 class History:
     """What was said so far, what waits to be said, and what a crash left open."""
 

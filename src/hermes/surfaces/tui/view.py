@@ -184,7 +184,8 @@ class ChatView:
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
-            self.say(_ANSWERS[event["answer"]])
+            why = event.get("reason", "")
+            self.say(f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]])
         elif event.get("text"):
             self.say(f"You: {event['text']}")
 
