@@ -37,6 +37,11 @@ class Asking(NamedTuple):
     role: Role
     binding: Binding
 
+    @property
+    def via(self) -> str:
+        """How the log names the message."""
+        return f"{self.key}#{self.inbound.id}"
+
 
 class Command(NamedTuple):
     """One line of the table."""
@@ -109,7 +114,7 @@ class Commands:
 
     async def retry(self, asking: Asking, _: str) -> str:
         session = asking.binding.session
-        await asyncio.to_thread(self._rewind.retry, session)
+        await asyncio.to_thread(self._rewind.retry, session, via=asking.via)
         await self._staff.service(session).resume(session)
         return ""
 
@@ -230,8 +235,7 @@ class Commands:
         else:
             return f"There is no command /{name}. /help shows what there is."
         session = asking.binding.session
-        via = f"{asking.key}#{asking.inbound.id}"
-        await self._staff.service(session).submit(session, text, via=via)
+        await self._staff.service(session).submit(session, text, via=asking.via)
         return ""
 
 
