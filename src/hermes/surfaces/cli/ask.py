@@ -22,7 +22,7 @@ from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import not_saved, say
+from hermes.surfaces.terminal.message import not_saved, remark, say
 from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place, open_app
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
@@ -172,6 +172,8 @@ class _Run:
             screen.finish()
         if not screen.streams and answer.text:
             print(answer.text, flush=True)
+        if answer.note:
+            remark(answer.note)
         return failure
 
 
