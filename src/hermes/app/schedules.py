@@ -203,7 +203,9 @@ class JobBook:
         platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
         if place and (kind in platforms or self._may_be_of_plugin(kind)):
             return
-        hint = f"There are none, file:PATH, session:ID, and chats such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        hint = (
+            f"There are none, file:PATH, session:ID, and chats such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        )
         raise ScheduleError(f"{target!r} is no place to deliver to.", hint=hint)
 
     def _may_be_of_plugin(self, platform: str) -> bool:

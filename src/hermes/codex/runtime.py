@@ -25,7 +25,7 @@ from hermes.codex.session import CodexSession, Opening, Setup
 from hermes.codex.turn import Deadlines, Stage, TurnResult, Words
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approvals, Keeper, ToolContext
-from hermes.core.turn import Turn
+from hermes.core.turn import GO_ON, Turn, calls_made
 from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
@@ -191,7 +191,8 @@ class CodexRuntime:
             steps += 1
             turn.budget.spend(usage)
             if steps >= self._max_steps:
-                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps).")
+                done = calls_made(turn.history)
+                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps). {done}", hint=GO_ON)
             turn.budget.room(usage.input_tokens + usage.output_tokens)
 
         async def write(events: Sequence[Event]) -> None:

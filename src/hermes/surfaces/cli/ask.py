@@ -167,6 +167,7 @@ class _Run:
             with ExitStack() as stack:
                 screen.attach(stack)
                 stack.enter_context(watched(screen.see))
+                stack.enter_context(watched(screen.see, "session.*"))
                 failure = await self._answered()
         finally:
             screen.finish()
@@ -203,6 +204,8 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
 
 def _sentence(answer: Answer) -> str:
     words = {"refused": "The model refused", "budget": "Stopped by the budget", "crashed": "It crashed"}
+    if answer.ended == "budget" and answer.detail:  # it says by itself that it was stopped
+        return answer.detail[:1].upper() + answer.detail[1:]
     head = words.get(str(answer.ended), "It failed")
     detail = "" if answer.ended == "refused" and answer.detail == answer.text else answer.detail
     return f"{head}: {detail}" if detail else f"{head}."

@@ -20,7 +20,6 @@ from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.text import clean, one_line
 
 
-
 def run(args: argparse.Namespace) -> int:
     start_log()  # warnings belong there; what runs is told in lines
     app, book = open_book()

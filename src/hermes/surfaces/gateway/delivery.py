@@ -13,11 +13,13 @@ from hermes.app.approvals import is_first_answer
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    CompactionFailed,
     MessageDelta,
     ModelRetried,
     QuestionAnswered,
     QuestionAsked,
     ReplyRejected,
+    SessionCompacted,
     ToolStarted,
     TurnEnded,
     TurnStarted,
@@ -30,6 +32,7 @@ from hermes.surfaces.gateway.files import outgoing_files
 from hermes.surfaces.gateway.port import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.gateway.split import split
+from hermes.surfaces.terminal.notices import compaction_words
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.office import Office
@@ -79,6 +82,7 @@ class Delivery:
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
         self._said = ""  # the last reply, where a turn is one message
+        self._remarks: list[str] = []  # and what else is to be said with it
         self._answers: tuple[str, ...] = ()  # and which messages it answers
         self._edit_at = 0.0
         self._working = False
@@ -160,10 +164,21 @@ class Delivery:
                 await self._ask(row, event, around)
             case ApprovalAnswered() | QuestionAnswered():
                 await self._settle(row, event)
+            case SessionCompacted() | CompactionFailed() if self._working:  # what a person asked for tells itself
+                await self._remark(row, event)
             case TurnEnded():
                 await self._end(row, event)
             case _:
                 pass
+
+    async def _remark(self, row: Row, event: SessionCompacted | CompactionFailed) -> None:
+        """Says what Hermes did by itself; where a turn is one message, at its end."""
+        words = compaction_words(msgspec.to_builtins(event) | {"type": event.topic})
+        notice = f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}"
+        if self._limits.whole:
+            self._remarks.append(notice)
+        else:
+            await self._deliver(row, notice)
 
     async def _repeat(self, row: Row, message: UserMessage) -> None:
         """Words that were said elsewhere are shown, so that the answer makes sense."""
@@ -189,7 +204,8 @@ class Delivery:
             notice = _WAITS
         else:
             notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
-        text = "\n\n".join(part for part in (self._said, notice) if part)
+        text = "\n\n".join(part for part in (self._said, *self._remarks, notice) if part)
+        self._remarks.clear()
         if text:
             await self._deliver(row, text, adopt=True)
         self._said = ""

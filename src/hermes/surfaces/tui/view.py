@@ -8,6 +8,7 @@ import msgspec
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
 from hermes.surfaces.tui.cards import Cards
@@ -172,6 +173,10 @@ class ChatView:
                 self._echo(event["inputs"])
             case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected" | "agent.learning.reviewed":
                 self._remark(event)
+            case kind if kind in COMPACTION:
+                if self.busy:  # what a person asked for is told by the command
+                    self._finish_reply()
+                    self.say(compaction_words(event), alarming=kind == "session.compaction_failed")
             case "agent.turn.ended":
                 self._end(event)
             case _:
@@ -281,7 +286,10 @@ class ChatView:
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
-            text = f"{_ENDS.get(reason, 'It failed.')} {event.get('detail', '')}".strip()
+            detail = str(event.get("detail", ""))
+            text = f"{_ENDS.get(reason, 'It failed.')} {detail}".strip()
+            if reason == "budget" and detail:  # it says by itself that it was stopped
+                text = detail[:1].upper() + detail[1:]
             self.say(text, alarming=reason != "interrupted")
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
