@@ -182,7 +182,7 @@ async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
             await terminal.sees("Allow?")
             terminal.type("n, use another name" + ENTER)
             await terminal.sees("Then not.")
-        assert "use another name" in words(server)
+        assert b"Not run: the user said no: use another name" in server.posts[1].body
         assert not (hermes.work / "made.txt").exists()
 
 

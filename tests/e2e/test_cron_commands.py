@@ -17,7 +17,7 @@ from hermes.settings import Home, Settings
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.served import Fault, Served, ServedCall
 
 _PATIENCE = 60.0
 
@@ -126,6 +126,16 @@ async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> N
         done = await hermes.run("cron", "run", "check")
         assert (done.code, done.out) == (1, "")
         assert "failed" in done.err
+
+
+async def test_a_call_that_nobody_approved_shows_in_the_exit_code(tmp_path: Path) -> None:
+    call = ServedCall(name="write_file", arguments='{"path": "a.txt", "content": "x"}')
+    async with ModelServer(Served(calls=(call,)), "I could not write it.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
+        done = await hermes.run("cron", "run", "check")
+        assert (done.code, done.out) == (3, "I could not write it.\n")
+        assert "1 call was not made: nobody was there to approve it" in done.err
 
 
 async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp_path: Path) -> None:

@@ -58,12 +58,23 @@ async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
 
 
 async def test_a_service_of_ones_own_is_added_and_asked(tmp_path: Path) -> None:
-    async with ModelServer("From the lab.") as server:
+    async with ModelServer("ok", "From the lab.") as server:
         hermes = InstalledHermes(tmp_path)
         done = await hermes.run("model", "add", "lab", "--base-url", server.url, "--model", "lab-1")
         assert done.code == 0
+        assert "Trying lab ... it answers" in done.out
         assert (await hermes.run("-z", "hi")).out == "From the lab.\n"
-        assert msgspec.json.decode(server.posts[0].body)["model"] == "lab-1"
+        assert msgspec.json.decode(server.posts[1].body)["model"] == "lab-1"
+
+
+async def test_a_service_that_does_not_answer_is_not_made_the_default(tmp_path: Path) -> None:
+    async with ModelServer("still me") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("model", "add", "dead", "--base-url", "http://127.0.0.1:9/v1", "--model", "x")
+        assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
+        assert "dead is added, but does not answer. The model of before stays." in done.err
+        assert "hermes model pick dead:x --force" in done.err
+        assert (await hermes.run("-z", "hi")).out == "still me\n"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +116,14 @@ async def test_a_gguf_file_is_registered(tmp_path: Path) -> None:
 async def test_the_tasks_are_run_and_counted(tmp_path: Path) -> None:
     async with ModelServer("I don't know.", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        score = json.loads((await hermes.run("model", "test", "fake-1", "--kind", "answer", "--json")).out)
+        answers = await hermes.run("model", "test", "fake-1", "--kind", "answer", "--json")
+        score = json.loads(answers.out)
         assert score["total"] == len(score["tasks"]) >= 5
         assert score["passed"] == sum(task["passed"] for task in score["tasks"])
         shown = await hermes.run("model", "test", "fake-1", "--kind", "choose")
         assert "choose a tool" in shown.out
         assert "in all" in shown.out
+        assert (score["passed"], answers.code, shown.code) == (0, 1, 0)  # to choose no tool is right now and then
 
 
 async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """Puts the agent together: model, tools, policy, prompt and caps, from the settings. The model is made on first use."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -27,10 +27,11 @@ from hermes.app.titles import Titles
 from hermes.app.toolbox import Toolbox
 from hermes.app.undo import shadows_of
 from hermes.codex.choice import CODEX, codex_model, is_on
+from hermes.core.answers import approval_hash
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context import Context
-from hermes.core.ports import Approvals, Model, Tool
+from hermes.core.ports import Approvals, Decision, Model, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
@@ -39,7 +40,7 @@ from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routes import chosen_route
 from hermes.schema.event import Event, payload_of
-from hermes.schema.events import SessionCompacted, SessionPrompted
+from hermes.schema.events import ApprovalRequested, SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -77,6 +78,37 @@ class ModelInfo(msgspec.Struct, frozen=True):
         return f"{CODEX} {self.name}".strip() if self.engine == "codex" else self.name or self.provider
 
 
+class CurrentPolicy:
+    """Implements the `Policy` port with the policy as it is when a call is judged: the mode may change in a turn."""
+
+    def __init__(self, current: Callable[[], ApprovalPolicy]) -> None:
+        self._current = current
+
+    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        """What may be done with this call."""
+        return self._current().judge(tool, arguments, cwd)
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Allows calls of exactly this shape from now on."""
+        self._current().remember(request)
+
+    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
+        """What may be done with a command of another engine."""
+        return self._current().check(command, folder, workspace=workspace)
+
+    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+        """The same for changes to files."""
+        return self._current().check_files(paths, workspace, below=below)
+
+    def check_host(self, host: str) -> Decision:
+        """The same for reaching a host."""
+        return self._current().check_host(host)
+
+    def check_tool(self, name: str) -> Decision:
+        """The same for a tool of an MCP server."""
+        return self._current().check_tool(name)
+
+
 class Agent:
     """Everything a turn needs, for all sessions of one process."""
 
@@ -84,6 +116,8 @@ class Agent:
         self._app = app
         self._secrets = secrets
         self._mode: ApprovalMode = approvals
+        self._modes: dict[str, ApprovalMode] = {}  # of sessions whose turn runs with another one than the agent's
+        self._policies: dict[tuple[ApprovalMode, bool], ApprovalPolicy] = {}
         self._model_name = model
         self.shadows = shadows_of(app)
         self._keeper = ShadowKeeper(self.shadows)
@@ -163,9 +197,11 @@ class Agent:
             await model.close()
 
     def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
-        """Changes what is asked about, or which model answers, from the next turn on. The old model is closed later."""
+        """Changes what is asked about, from the next call on, or which model answers, from the next turn on. The old
+        model is closed later. `settle_allowed` answers what is asked at this moment."""
         if approvals is not None:
             self._mode = approvals
+            self._modes.clear()
         if model is not None:
             build_model(self._app.settings, self._secrets, model=model)  # raises before anything is changed
             self._model_name = model
@@ -173,30 +209,60 @@ class Agent:
                 self._outdated.append(self.model)
             for name in ("model", "_room"):
                 self.__dict__.pop(name, None)
-        for name in ("policy", "_guest_policy"):
-            self.__dict__.pop(name, None)
+            self._policies.clear()
 
-    @cached_property
+    def use_in(self, session: str, approvals: ApprovalMode | None) -> None:
+        """Changes what is asked about in one session, from the next call of its running turn on; None: as elsewhere."""
+        if approvals is None:
+            self._modes.pop(session, None)
+        else:
+            self._modes[session] = approvals
+
+    async def settle_allowed(self, *, by: str) -> int:
+        """Answers the open requests that would not be asked about any more, after the mode was changed. How many."""
+        settled = 0
+        for session in self.desk.sessions():
+            cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+            for asked in await self.service.pending(session):
+                if isinstance(asked, ApprovalRequested) and self._allows(session, asked, cwd):
+                    settled += await self.service.answer(
+                        session, asked.call_id, "once", by=by, shown=approval_hash(asked)
+                    )
+        return settled
+
+    def _allows(self, session: str, asked: ApprovalRequested, cwd: Path) -> bool:
+        """Whether the policy would let a call run by now that was asked about before."""
+        tool = self.tools(session).get(asked.name)
+        if tool is None:
+            return False
+        try:
+            arguments = msgspec.json.decode(asked.arguments or "{}", type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return False
+        return self._policy_of(session).judge(tool, arguments, cwd).verdict == "allow"
+
+    @property
     def policy(self) -> ApprovalPolicy:
         """Decides about every call of the user's own sessions."""
-        return self._policy(guest=False)
-
-    @cached_property
-    def _guest_policy(self) -> ApprovalPolicy:
-        return self._policy(guest=True)
+        return self._policy(self._mode, guest=False)
 
     def _policy_of(self, session: str) -> ApprovalPolicy:
-        return self._guest_policy if self._app.person(session) else self.policy
+        return self._policy(self._modes.get(session, self._mode), guest=bool(self._app.person(session)))
 
-    def _policy(self, *, guest: bool) -> ApprovalPolicy:
+    def _policy(self, mode: ApprovalMode, *, guest: bool) -> ApprovalPolicy:
+        if (mode, guest) not in self._policies:
+            self._policies[mode, guest] = self._make_policy(mode, guest=guest)
+        return self._policies[mode, guest]
+
+    def _make_policy(self, mode: ApprovalMode, *, guest: bool) -> ApprovalPolicy:
         variables = environment()
         return ApprovalPolicy(
-            self._mode,
+            mode,
             Circumstances(
                 self._app.home.root,
                 Path.home(),
                 sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
-                strict=self._described("native" if guest else self.engine).local and self._mode != "full",
+                strict=self._described("native" if guest else self.engine).local and mode != "full",
                 guest=guest,
                 environment=variables,
             ),
@@ -245,7 +311,7 @@ class Agent:
     def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
         from hermes.codex.lend import Lending
 
-        policy = self._policy_of(session)
+        policy = CurrentPolicy(partial(self._policy_of, session))
         lending = Lending(self.tools(session), policy, approvals, self._keeper)
         return self._codex.runtime(session, approvals, judge=policy, keeper=self._keeper, lending=lending)
 
@@ -257,7 +323,8 @@ class Agent:
         if self.engine_of(session) == "codex":
             return self._codex_runtime(session, approvals)
         settings = self._app.settings
-        calls = CallRunner(self.tools(session), self._policy_of(session), approvals, self._keeper)
+        policy = CurrentPolicy(partial(self._policy_of, session))
+        calls = CallRunner(self.tools(session), policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
         blind = "" if self.model.facts.images else f"{self.model.provider}:{self.model.name}"
         sight = Sight(self._auxiliary, blind)

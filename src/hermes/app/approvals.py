@@ -52,6 +52,10 @@ class Desk:
         """Seconds a question still waits; None for ever."""
         return max(0.0, request.expires - self._clock.now()) if request.expires else None
 
+    def sessions(self) -> set[str]:
+        """The sessions that have an open question here."""
+        return {session for session, _ in self._open}
+
     def waits(self, session: str) -> bool:
         """Whether a session has an open question here."""
         return any(place == session for place, _ in self._open)
@@ -104,7 +108,7 @@ class SessionApprovals:
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer; denies at once when nobody can be asked."""
-        if request.memorable and request.shape in self._journal.history.allowed:
+        if request.memorable and not self._journal.history.allowed.isdisjoint((request.shape, request.scope)):
             remembered = ApprovalAnswered(
                 call_id=request.call_id, answer="session", by="remembered", shown=approval_hash(request)
             )

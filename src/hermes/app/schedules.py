@@ -2,6 +2,7 @@
 instant in the same step, so that what is planned can always be read from the table."""
 
 import hashlib
+import itertools
 import re
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +12,20 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.core.budget import parse_amount
+from hermes.errors import StoreError, UsageError
 from hermes.schedules.phrases import understand
 from hermes.schedules.plan import following
 from hermes.schedules.zones import ScheduleError, local_zone
 from hermes.schema.event import Event, payload_of
+from hermes.schema.events import ApprovalAnswered
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, Rule, ScheduleChanged
+from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
     from hermes.store.schedules import Schedules
 
-_TARGET = re.compile(r"[a-z][a-z0-9_-]*:\S.*")
 _LONGEST_NAME = 60
 _DONE = "it has run as often as it should"
 
@@ -67,6 +70,7 @@ class JobBook:
     def add(self, draft: Draft, *, paused: str = "") -> tuple[Job, Instant | None]:
         """Makes a job; returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
+        job = msgspec.structs.replace(job, name=self._free_name(job.name, given=bool(draft.name.strip())))
         planned = following(job, self._app.clock.now())
         self.store.put(job, dropped="", following=planned)
         self.changed(job, "added", planned)
@@ -77,7 +81,7 @@ class JobBook:
         settings, now = self._app.settings.schedules, self._app.clock.now()
         rule, zone = understand(draft.schedule, now, draft.zone or self.zone)
         name = " ".join((draft.name or draft.prompt).split())
-        return _checked(
+        return self._checked(
             Job(
                 id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
                 name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
@@ -105,7 +109,9 @@ class JobBook:
         if {"schedule", "zone"} & changes.keys():
             schedule, zone = changes.get("schedule", found.schedule), changes.get("zone") or found.zone
             changes["rule"], changes["zone"] = understand(schedule, self._app.clock.now(), zone)
-        _checked(msgspec.structs.replace(found, **changes))
+        if "name" in changes:
+            changes["name"] = self._free_name(changes["name"], given=True, but=found.id)
+        self._checked(msgspec.structs.replace(found, **changes))
         return self._change(found, "edited", "the job was changed", **changes)
 
     def pause(self, name: str, *, why: str = "by you") -> Job:
@@ -169,6 +175,53 @@ class JobBook:
         """Publishes an event of the schedules."""
         self._app.bus.publish(event.topic, payload_of(event))
 
+    def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
+        """The name, if no other job has it. One that nobody gave gets a number; one that somebody did is refused."""
+        taken = {job.name.casefold(): job.id for job in self.store.jobs() if job.id != but}
+        if name.casefold() not in taken:
+            return name
+        if given:
+            hint = f"Give it another name, or change that one: hermes cron edit {taken[name.casefold()]}"
+            raise ScheduleError(f"There is a job called {name!r} already ({taken[name.casefold()]}).", hint=hint)
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        return next(one for one in numbered if one.casefold() not in taken)
+
+    def _checked(self, job: Job) -> Job:
+        """The job, if it can be kept."""
+        _check_fields(job)
+        if job.deliver != NOWHERE:
+            self._check_target(job.deliver)
+        return job
+
+    def _check_target(self, target: str) -> None:
+        """Raises ScheduleError for a place that nothing can be delivered to."""
+        kind, _, place = target.partition(":")
+        if kind == "file" and place:
+            return
+        if kind == "session" and place:
+            try:
+                self._app.store.sessions.find(place)
+            except (StoreError, UsageError) as error:
+                raise ScheduleError(error.message, hint=error.hint) from error
+            return
+        platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
+        if place and (kind in platforms or self._may_be_of_plugin(kind)):
+            return
+        hint = (
+            f"There are none, file:PATH, session:ID, and chats such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        )
+        raise ScheduleError(f"{target!r} is no place to deliver to.", hint=hint)
+
+    def _may_be_of_plugin(self, platform: str) -> bool:
+        """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""
+        home = self._app.home
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", platform) or not (home.root / "plugins.json").exists():
+            return False
+        from hermes.plugins import Catalogue
+
+        enabled = (plugin for plugin in Catalogue(home).every() if plugin.state == "enabled")
+        return any((plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled)
+
     def _change(self, job: Job, change: Change, dropped: str, /, **fields: Any) -> tuple[Job, Instant | None]:
         """Changes these fields, whatever else has changed since the job was looked at."""
         now = self._app.clock.now()
@@ -193,8 +246,14 @@ def answer_of(app: App, session: str) -> str:
     return next((text for text in reversed(texts) if text), "")
 
 
-def _checked(job: Job) -> Job:
-    """The job, if it can be kept."""
+def refused_calls(app: App, session: str) -> int:
+    """How many calls of a run were not made because nobody could be asked."""
+    rows = app.store.log.every_event(session) if session else ()
+    return sum(isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny" for row in rows)
+
+
+def _check_fields(job: Job) -> None:
+    """Raises ScheduleError for a field that can't be kept."""
     if not job.prompt:
         raise ScheduleError("There is nothing to do.", hint="Say what the job should do, in a sentence or more.")
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
@@ -204,9 +263,6 @@ def _checked(job: Job) -> Job:
             parse_amount(job.budget)
         except ValueError as error:
             raise ScheduleError(f"{error}.", hint="Such as: '$0.50', or '200k tokens'.") from error
-    if job.deliver != NOWHERE and not _TARGET.fullmatch(job.deliver):
-        hint = "There are none, file:PATH, session:ID, and chats such as telegram:123456."
-        raise ScheduleError(f"{job.deliver!r} is no place to deliver to.", hint=hint)
     if job.toolsets:
         from hermes.tools.toolsets import TOOLSETS  # with all tools, which a list of jobs does not need
 
@@ -215,4 +271,3 @@ def _checked(job: Job) -> Job:
             raise ScheduleError(f"There is no toolset {min(unknown)!r}.", hint="`hermes tools` lists them.")
     if job.cwd and not Path(job.cwd).is_absolute():
         raise ScheduleError(f"{job.cwd!r} is no whole path.", hint="Begin it with a slash.")
-    return job

@@ -63,7 +63,8 @@ def read_jobs(text: str, left: list[Left]) -> tuple[Draft, ...]:
 
 def fitting(book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Left]) -> tuple[Draft, ...]:
     """Those that can be kept here and are not here yet. `known`: whether there is a database to look in."""
-    here = {(job.prompt, job.schedule) for job in book.store.jobs()} if known else set()
+    jobs = book.store.jobs() if known else []
+    here, names = {(job.prompt, job.schedule) for job in jobs}, {job.name.casefold() for job in jobs}
     found: list[Draft] = []
     for draft in drafts:
         what = f"schedule {draft.name or draft.prompt[:40]}"
@@ -74,7 +75,10 @@ def fitting(book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Le
             continue
         if (job.prompt, job.schedule) in here:
             left.append(Left(what, "it is here already"))
+        elif job.name.casefold() in names:
+            left.append(Left(what, "there is another job of that name"))
         else:
+            names.add(job.name.casefold())
             found.append(draft)
     return tuple(found)
 

@@ -10,10 +10,10 @@ import msgspec
 
 from hermes.app.agent import Agent
 from hermes.app.app import App
+from hermes.app.schedules import answer_of, refused_calls
 from hermes.errors import HermesError, in_sentences
 from hermes.schedules.words import length
-from hermes.schema.events import ApprovalAnswered, SessionCreated, SessionTitled, TurnEnded
-from hermes.schema.messages import AssistantMessage
+from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.schedules import NOWHERE, Instant, Job
 from hermes.settings import Secrets, Settings
 from hermes.tools.toolsets import TOOLSETS
@@ -87,16 +87,14 @@ class JobRun:
 
     def _answer(self) -> tuple[str, int]:
         """The last words of the session, and how many calls were not made because nobody could be asked."""
-        text, denied = "", 0
-        for row in self._app.store.log.every_event(self.session):
-            if isinstance(row.event, AssistantMessage) and row.event.text.strip():
-                text = row.event.text.strip()
-            denied += isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny"
-        return text, denied
+        return answer_of(self._app, self.session), refused_calls(self._app, self.session)
 
 
 def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
-    refused = f"{denied} calls were not made: nobody was there to approve them" if denied else ""
+    refused = ""
+    if denied:
+        calls = "1 call was" if denied == 1 else f"{denied} calls were"
+        refused = f"{calls} not made: nobody was there to approve {'it' if denied == 1 else 'them'}"
     if ended is None:
         return Outcome("failed", "it ended without a turn", text)
     if ended.reason == "done":

@@ -1,5 +1,6 @@
 """Who runs the sessions of a process that serves many: an agent for each model and each way of asking, when needed."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -44,13 +45,16 @@ class Staff:
         self._agents: dict[Place, Agent] = {}
         self._old: list[Agent] = []
         self._chosen: dict[str, Place] = {}
+        self._running: dict[str, Agent] = {}  # whose turn runs on with an agent that is no longer chosen
         self._attached = ExitStack()
 
     def agent(self, session: str = "") -> Agent:
         """The agent of a session; without one, that of the settings. Its questions can be answered on the surface."""
-        for agent in self._old:
+        for agent in (*self._old, *filter(None, (self._running.get(session),))):
             if agent.service.works_on(session):
                 return agent
+        if (before := self._running.pop(session, None)) is not None:
+            before.use_in(session, None)
         place = self._place(session) if self._place and session else self._chosen.get(session, Place())
         agent = self._agents.get(place)
         if agent is None:
@@ -67,6 +71,19 @@ class Staff:
     def services(self) -> list[SessionService]:
         """Those that were needed so far."""
         return [agent.service for agent in (*self._old, *self._agents.values())]
+
+    async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
+        """Changes what is asked about in a session at once, also in a turn that runs here, and settles open requests
+        that need no answer any more. Raises SessionBusy while another process runs the turn."""
+        agent = self.agent(session)
+        if not agent.service.works_on(session):
+            await asyncio.to_thread(self.choose, session, None, approvals)
+            return
+        now = self._chosen.get(session, Place())
+        agent.use_in(session, approvals)
+        self._running[session] = agent
+        self._chosen[session] = msgspec.structs.replace(now, approvals=approvals)
+        await agent.settle_allowed(by=self._surface)
 
     def choose(self, session: str, model: str | None = None, approvals: ApprovalMode | None = None) -> None:
         """Gives a session to another model, or changes what is asked about, from its next turn on.
@@ -89,11 +106,16 @@ class Staff:
         return self._chosen.get(session, Place()).approvals or self._mode
 
     def use(self, *, approvals: ApprovalMode) -> None:
-        """Changes what is asked about from the next turn on, in every session where nothing else was chosen."""
+        """Changes what is asked about from the next call on, in every session where nothing else was chosen."""
         self._mode = approvals
         for place, agent in self._agents.items():
             if place.approvals is None:
                 agent.use(approvals=approvals)
+
+    async def settle_allowed(self) -> None:
+        """Answers open requests that would not be asked about any more."""
+        for agent in list(self._agents.values()):
+            await agent.settle_allowed(by=self._surface)
 
     def describe(self) -> ModelInfo:
         """The model of the settings. Raises when there is none."""

@@ -66,8 +66,9 @@ class Rewind:
             first = next(turn for turn in history.turns if turn.seq == row.since)
             return UndoReport(row.turns, _words(history, first), outcome, self._note())
 
-    def retry(self, session: str, *, force: bool = False, files: bool = True) -> UndoReport:
-        """Takes the last turn back and says the same words again; whoever runs the session answers them."""
+    def retry(self, session: str, *, force: bool = False, files: bool = True, via: str = "") -> UndoReport:
+        """Takes the last turn back and says the same words again; whoever runs the session answers them. With `via`,
+        the message that asked for it is what gets the answer."""
         with self._held(session) as lease:
             history = self._settled(lease)
             (last,) = _last(history, 1)
@@ -78,6 +79,8 @@ class Rewind:
             ]
             if not said:
                 raise UsageError("The last turn answered nobody, so there is nothing to try again.")
+            if via:
+                said[-1] = msgspec.structs.replace(said[-1], via=via)
             return self._undo(history, lease, [last], files=files, force=force, then=said)
 
     def diff(self, session: str, *, turn: str = "") -> str:

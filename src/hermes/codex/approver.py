@@ -18,6 +18,12 @@ log = logging.getLogger("hermes.codex")
 
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Record: TypeAlias = Callable[[Sequence[Event]], Awaitable[None]]
+Explain: TypeAlias = Callable[[str], Awaitable[None]]
+"""Passes the reason of a denial on: codex's own answer to a request has no room for it."""
+
+
+async def nothing_to_explain(reason: str) -> None:
+    """Nobody to pass a reason on to."""
 
 
 class Judge(Protocol):
@@ -43,10 +49,17 @@ class Judge(Protocol):
 class Approver:
     """Decides about the requests of one turn."""
 
-    def __init__(self, approvals: Approvals, record: Record, refusals: MutableMapping[str, str]) -> None:
+    def __init__(
+        self,
+        approvals: Approvals,
+        record: Record,
+        refusals: MutableMapping[str, str],
+        explain: Explain = nothing_to_explain,
+    ) -> None:
         self._approvals = approvals
         self._record = record
         self._refusals = refusals
+        self._explain = explain
         self.waiting = 0
         """How many questions a person is being asked now."""
 
@@ -91,6 +104,8 @@ class Approver:
         self.waiting += 1
         try:
             answered = await self._approvals.ask(request)
+            if answered.reason:
+                await self._explain(answered.reason)
         except Exception:
             log.exception("nobody could be asked about %s", request.name)
             answered = ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")

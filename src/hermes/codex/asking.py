@@ -21,8 +21,8 @@ from hermes.codex.items import (
     FileChange,
     Item,
     call_of,
-    changes_as_diff,
     changes_in_words,
+    changes_to_decide,
     near,
     shown_command,
 )
@@ -250,11 +250,11 @@ def _written(entry: object) -> str:
 
 def _cut(changes: Sequence[Change], cwd: str) -> str:
     """The patch, as far as there is room; files of which nothing is shown are named."""
-    diff = changes_as_diff(changes, cwd)
+    diff = changes_to_decide(changes, cwd)
     left = len(diff) - _MAX_DIFF_CHARACTERS
     if left <= 0:
         return diff
-    sizes = accumulate(len(changes_as_diff([change], cwd)) + 1 for change in changes[:-1])
+    sizes = accumulate(len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1])
     hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
     files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
     return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch are not shown here{files} ...]"

@@ -192,6 +192,21 @@ def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
     return "\n".join(_told(change, cwd) for change in changes)
 
 
+def changes_to_decide(changes: Sequence[Change], cwd: str = "") -> str:
+    """The changes before they are made, as a diff: a person sees all of a new file too."""
+    return "\n".join(_planned(change, near(change.path, cwd), cwd) for change in changes if change.what != "delete")
+
+
+def _planned(change: Change, name: str, cwd: str) -> str:
+    if change.what == "add":
+        lines = change.diff.splitlines()
+        return "\n".join(
+            ["--- /dev/null", f"+++ b/{name}", f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]
+        )
+    after = near(change.moved_to, cwd) if change.moved_to else name
+    return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
+
+
 def _told(change: Change, cwd: str) -> str:
     name = near(change.path, cwd)
     match change.what:

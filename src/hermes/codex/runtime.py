@@ -34,7 +34,7 @@ from hermes.codex.session import CodexSession, Opening, Setup
 from hermes.codex.turn import Deadlines, Stage, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approvals, Keeper, ToolContext
-from hermes.core.turn import Turn
+from hermes.core.turn import GO_ON, Turn, calls_made
 from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
@@ -227,15 +227,19 @@ class CodexRuntime:
             steps += 1
             turn.budget.spend(usage)
             if steps >= self._max_steps:
-                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps).")
+                done = calls_made(turn.history)
+                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps). {done}", hint=GO_ON)
             turn.budget.room(usage.input_tokens + usage.output_tokens)
 
         async def write(events: Sequence[Event]) -> None:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> Asking:
-            approver = Approver(self._with.approvals, write, projector.refusals)
+            approver = Approver(self._with.approvals, write, projector.refusals, explain)
             return Asking(approver, self._with.judge, projector.items, turn.cwd)
+
+        async def explain(reason: str) -> None:
+            await turn.journal.record(UserMessage(text=reason, delivery="steer"))
 
         steers = _steers(turn)
         return Stage(

@@ -111,8 +111,10 @@ class CodexTurn:
         self._asked = 0.0  # seconds that a person was asked
 
     async def answer(self, call: wire.Call) -> object:
-        """What codex gets for a question."""
-        return await self._asking.answer(call)
+        """What codex gets for a question. What was said with the answer goes first: it is there when codex goes on."""
+        answer = await self._asking.answer(call)
+        await self._pass_on()
+        return answer
 
     async def run(self) -> TurnResult:
         """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
@@ -238,8 +240,12 @@ class CodexTurn:
                 if not await self._reacts():
                     return f"Codex did not react any more, so its process was ended. {_AGAIN} {BACK}"
                 self._reacted = loop.time()
-            for words in self._stage.steers():
-                await self._steer(words)
+            await self._pass_on()
+
+    async def _pass_on(self) -> None:
+        """Tells codex what was said for the running turn meanwhile."""
+        for words in self._stage.steers():
+            await self._steer(words)
 
     def _late(self, now: float) -> str:
         limits = self._limits

@@ -11,7 +11,7 @@ from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAn
 Request: TypeAlias = ApprovalRequested | QuestionAsked
 Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
 
-HASHED_FIELDS = ("call_id", "name", "arguments", "summary", "reason", "reach", "shape", "binding", "memorable")
+HASHED_FIELDS = ("call_id", "name", "arguments", "summary", "reason", "reach", "shape", "scope", "binding", "memorable")
 """What the hash of a request covers, in this order; the page computes it too (`static/app/approvalhash.js`)."""
 
 WRONG_KIND = "A request for approval and a question are answered in different ways."

@@ -145,6 +145,7 @@ class CallRunner:
             reason=decision.reason,
             reach=decision.reach,
             shape=decision.shape or f"{item.call.name} {item.call.arguments}",
+            scope=decision.scope,
             binding=decision.binding,
             memorable=decision.memorable,
         )
@@ -157,7 +158,8 @@ class CallRunner:
         if answer.answer == "always" and decision.memorable:
             self._policy.remember(request)
         again = self._judged(item, place.cwd)
-        if again.verdict == "forbid" or (again.binding, again.targets) != (decision.binding, decision.targets):
+        same = again.targets == decision.targets and (again.verdict == "allow" or again.binding == decision.binding)
+        if again.verdict == "forbid" or not same:
             return "what it would do has changed since it was approved. Look again before you go on."
         return ""
 
@@ -273,6 +275,13 @@ def fenced(text: str, source: str) -> str:
 def writable(text: str) -> str:
     """Text that can be stored and sent: what is not a character (in file names, mostly) is shown as its code."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _denial(answer: ApprovalAnswered) -> str:
+    """What the model reads of a no: with the person's words, if there are any, it can do what they want instead."""
+    if answer.reason:
+        return f"the user said no: {writable(answer.reason)}"
+    return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

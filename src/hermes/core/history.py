@@ -56,6 +56,29 @@ class _TakenBack(msgspec.Struct, frozen=True):
     allowed: frozenset[str]
 
 
+class TakenBack:
+    """Which rows of a log were taken back, for readers that show it. Rows are told from the newest to the oldest: an
+    undo comes after what it takes away."""
+
+    def __init__(self) -> None:
+        self._turns: set[str] = set()
+        self._inputs: set[int] = set()
+        self._redone: set[int] = set()
+
+    def covers(self, seq: int, event: Event | None, turn: str) -> bool:
+        """Whether this row is not to be seen any more."""
+        match event:
+            case SessionRedone(undone=undone):
+                self._redone.add(undone)
+            case SessionUndone(turns=turns) if seq not in self._redone:
+                self._turns.update(turns)
+            case TurnStarted(inputs=inputs) | Steered(inputs=inputs) if turn in self._turns:
+                self._inputs.update(inputs)
+            case _:
+                pass
+        return turn in self._turns or seq in self._inputs
+
+
 class History:
     """What was said so far, what waits to be said, and what a crash left open."""
 
@@ -67,7 +90,7 @@ class History:
         self.asked_calls: dict[str, Request] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
-        """Shapes of calls the user has allowed for the rest of the session."""
+        """Scopes and shapes of calls the user has allowed for the rest of the session."""
         self.text_only: set[str] = set()
         """Pictures of which the user was told that the model can't see them."""
         self.call_ids: set[str] = set()
@@ -209,9 +232,10 @@ class History:
         if request is None or not is_same_kind(request, answer):
             return
         del self.asked_calls[answer.call_id]
-        lasting = isinstance(answer, ApprovalAnswered) and answer.answer in ("session", "always")
-        if lasting and isinstance(request, ApprovalRequested) and request.memorable:
-            self.allowed.add(request.shape)
+        if not isinstance(answer, ApprovalAnswered) or not isinstance(request, ApprovalRequested):
+            return
+        if answer.answer in ("session", "always") and request.memorable:
+            self.allowed.add(request.shape if answer.answer == "always" else request.scope or request.shape)
 
     def _said(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:

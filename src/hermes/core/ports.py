@@ -125,13 +125,15 @@ class Decision(msgspec.Struct, frozen=True):
     reach: Reach = "workspace"
     """How far the call may reach when it is allowed."""
     shape: str = ""
-    """Names exactly this kind of call, for an answer that is to be remembered; empty: exactly these arguments."""
+    """Names exactly this call, for an answer that is to be remembered; empty: exactly these arguments."""
     binding: str = ""
     """A hash of all that was judged (arguments, folder, environment, target files): what was approved is what runs."""
     targets: tuple[Path, ...] = ()
     """The files that were judged."""
     memorable: bool = True
     """Whether an answer may cover more than this one call."""
+    scope: str = ""
+    """What an answer for the rest of the session covers, in words; empty: only what `shape` names."""
 
 
 class Policy(Protocol):

@@ -5,6 +5,7 @@ The turn belongs to its session: it knows nothing of who watches. All it does is
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -31,10 +32,15 @@ from hermes.schema.events import (
     TurnEnd,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, ToolCall, UserMessage
+from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, TextDelta, ToolCallStarted
 from hermes.schema.model import ReasoningDelta as Thought
 
+_SUM_UP = (
+    "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what you "
+    "have done, what is left to do, and how you would go on."
+)
+GO_ON = "Say “go on” to continue."
 _GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
 
 
@@ -86,12 +92,14 @@ class NativeRuntime:
         max_output_tokens: int | None = None,
         context: ContextEngine | None = None,
         sight: Sight | None = None,
+        sums_up: bool = True,
     ) -> None:
         self._model = model
         self._calls = calls
         self._context = context
         self._sight = sight
         self._max_steps = max_steps
+        self._sums_up = sums_up
         self._max_output = max_output_tokens
 
     async def run(self, turn: Turn) -> TurnEnded:
@@ -132,7 +140,21 @@ class NativeRuntime:
                 return _ended(turn, verdict.end, verdict.detail)
             if verdict.kind == "answer" and not turn.history.steers():
                 return _ended(turn, "done")
-        return _ended(turn, "budget", f"stopped after {self._max_steps} steps (budget.max_steps)")
+        return await self._out_of_steps(turn)
+
+    async def _out_of_steps(self, turn: Turn) -> TurnEnded:
+        """The turn may go no further: the model says what it has done and what is left, and is given no more calls."""
+        stopped = f"stopped after {self._max_steps} steps (budget.max_steps)."
+        if not self._sums_up:
+            return _ended(turn, "budget", stopped)
+        await turn.journal.record(UserMessage(text=_SUM_UP, origin="hermes"))
+        try:
+            message = await self._ask_with_room(turn)
+        except (ModelError, BudgetSpent):
+            return _ended(turn, "budget", f"{stopped} {calls_made(turn.history)} {GO_ON}")
+        await _note(turn, message, Verdict("end", refuse_calls="Not run: the turn had no steps left."))
+        done = "" if message.text.strip() else f" {calls_made(turn.history)}"
+        return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
         """One model call; what the provider finds too long is made shorter, and pictures it refuses are left out."""
@@ -232,6 +254,14 @@ class NativeRuntime:
                 text="".join(turn.partial), finish="interrupted", provider=self._model.provider, model=self._model.name
             )
             await turn.journal.record(reply)
+
+
+def calls_made(history: History) -> str:
+    """Which calls the last turn made, in a sentence: what can be told of it without a model."""
+    start = history.turns[-1].messages if history.turns else 0
+    names = Counter(one.name for one in history.messages[start:] if isinstance(one, ToolFinished))
+    listed = ", ".join(f"{name} ({number})" if number > 1 else name for name, number in names.most_common())
+    return f"Calls made: {listed}." if listed else "No calls were made."
 
 
 def _request(turn: Turn) -> ModelRequest:

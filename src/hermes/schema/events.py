@@ -225,7 +225,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
     reason: Annotated[str, Meta(description="Why it is asked.")] = ""
     reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = "workspace"
-    shape: Annotated[str, Meta(description="What a remembered answer covers, exactly.")] = ""
+    shape: Annotated[str, Meta(description="What the answer `always` covers, exactly.")] = ""
+    scope: Annotated[
+        str, Meta(description="What the answer `session` covers, in words; empty: what `shape` names.")
+    ] = ""
     binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
     expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
     memorable: Annotated[bool, Meta(description="Whether an answer may cover more than this one call.")] = True

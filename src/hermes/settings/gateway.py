@@ -77,6 +77,10 @@ class GatewayWebhook(Section, frozen=True):
     ] = ""
 
 
+CHAT_PLATFORMS = ("telegram", "discord", "slack", "email", "webhook")
+"""Those that come with Hermes and take messages; plugins may bring others."""
+
+
 class Gateway(Section, frozen=True):
     """`hermes gateway`: Hermes in chat apps. Nobody is let in whom you have not named here or paired."""
 

@@ -113,6 +113,12 @@ class Terminal:
         os.close(self._fd)
 
     @property
+    def pid(self) -> int:
+        """The process at the terminal."""
+        assert self._process is not None, "it was not started"  # noqa: S101
+        return self._process.pid
+
+    @property
     def raw(self) -> bytes:
         """Every byte it wrote."""
         return self._written
@@ -147,12 +153,6 @@ class Terminal:
         """Ends the process as a crash does."""
         assert self._process is not None, "the terminal was not entered"  # noqa: S101
         self._process.kill()
-
-    @property
-    def pid(self) -> int:
-        """The process."""
-        assert self._process is not None, "the terminal was not entered"  # noqa: S101
-        return self._process.pid
 
     async def changed(self) -> None:
         """Waits until it has written more."""

@@ -12,12 +12,15 @@ _COMPARABLE = 4000
 """Lines up to which two whole texts are compared."""
 
 
-def edit_diff(edit: Edit) -> str:
-    """The hunks of an edit. Only what lies around each place is compared, however long the text is."""
+def edit_diff(edit: Edit, *, whole: bool = False) -> str:
+    """The hunks of an edit. Only what lies around each place is compared, however long the text is.
+
+    `whole`: nothing is left out, for a person who decides about it.
+    """
     lines: list[str] = []
     drift = 0
     groups = list(_groups(edit))
-    for group in groups[:_PLACES]:
+    for group in groups if whole else groups[:_PLACES]:
         start, end = _around(edit.before, group[0].start, group[-1].end)
         old = _lines(edit.before[start:end])
         new = _lines(_applied(edit.before, group, start, end))
@@ -26,17 +29,25 @@ def edit_diff(edit: Edit) -> str:
         drift += len(new) - len(old)
     if groups and not lines:
         return "(nothing differs)" if edit.after == edit.before else "(only line ends differ)"
+    if whole:
+        return "\n".join(lines)
     if groups[_PLACES:]:
         lines.append(f"... and {len(groups) - _PLACES} more places")
     return _capped(lines)
 
 
 def text_diff(before: str, after: str) -> str:
-    """The difference of two texts; sizes only, when they are long."""
+    """The difference of two texts, whole. Long ones are not compared: the new one is shown."""
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _COMPARABLE:
-        return f"({len(old):,} lines become {len(new):,})"
-    return _capped(list(_hunks(old, new, 1, 1)))
+        return f"({len(old):,} lines become {len(new):,})\n{new_file_diff(after)}"
+    return "\n".join(_hunks(old, new, 1, 1))
+
+
+def new_file_diff(content: str) -> str:
+    """A file that is not there yet, as a diff: all of it is new."""
+    lines = _lines(content)
+    return "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]) if lines else ""
 
 
 def _groups(edit: Edit) -> Iterator[list[Replacement]]:
@@ -83,7 +94,10 @@ def _hunks(old: list[str], new: list[str], first: int, first_new: int) -> Iterat
     from difflib import SequenceMatcher
 
     if len(old) + len(new) > _COMPARABLE:
-        old, new = old[:_LINES], new[:_LINES]
+        yield f"@@ -{_range(first, 0, len(old))} +{_range(first_new, 0, len(new))} @@"
+        yield from (f"-{line}" for line in old)
+        yield from (f"+{line}" for line in new)
+        return
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
         start, end = group[0], group[-1]
         yield f"@@ -{_range(first, start[1], end[2])} +{_range(first_new, start[3], end[4])} @@"

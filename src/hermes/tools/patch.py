@@ -21,7 +21,8 @@ from hermes.tools.content import (
     suggestion,
     unreadable,
 )
-from hermes.tools.diff import edit_diff
+from hermes.tools.diff import edit_diff, new_file_diff
+from hermes.tools.edit import Edit
 from hermes.tools.patch_place import apply_hunks
 from hermes.tools.patch_text import FilePatch, patch_paths, read_patch
 from hermes.tools.seen import Seen
@@ -41,6 +42,15 @@ def paths_in(arguments: Mapping[str, Any]) -> list[str]:
     """The files a call would touch."""
     patch = arguments.get("patch")
     return patch_paths(patch) if isinstance(patch, str) else []
+
+
+def deletes_files(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call deletes files, as far as it can be read."""
+    patch = arguments.get("patch")
+    try:
+        return isinstance(patch, str) and any(file.kind == "delete" for file in read_patch(patch))
+    except ToolFailed:
+        return True
 
 
 class Patches:
@@ -63,11 +73,69 @@ class Patches:
         return plan.report
 
 
+class Step(msgspec.Struct, frozen=True):
+    """What a section of a patch does with a file."""
+
+    name: str
+    """Of the file; of both when it is moved."""
+    content: str | None = None
+    """All of a new file."""
+    edit: Edit | None = None
+    """What changes in a file that is there; neither this nor `content`: nothing."""
+    is_deleted: bool = False
+    is_moved: bool = False
+    lines: int = 0
+    """Of a file that is made or deleted."""
+
+    def done(self) -> str:
+        """What was done, for the model: it knows the content of files it made."""
+        if self.content is not None:
+            return f"Created {self.name}: {self.lines:,} lines."
+        if self.is_deleted:
+            return f"Deleted {self.name}."
+        word = "Moved" if self.is_moved else "Edited"
+        return f"{word} {self.name}:\n{edit_diff(self.edit)}" if self.edit is not None else f"{word} {self.name}."
+
+    def planned(self) -> str:
+        """What would be done, in a line."""
+        size = f" ({self.lines:,} line{'' if self.lines == 1 else 's'})"
+        if self.content is not None:
+            return f"Create {self.name}{size}"
+        if self.is_deleted:
+            return f"Delete {self.name}{size}"
+        return f"{'Move' if self.is_moved else 'Edit'} {self.name}"
+
+    def diff(self) -> str:
+        """What would change, whole; empty for a file that is only moved or deleted."""
+        if self.content is not None:
+            return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip("\n")
+        if self.edit is None:
+            return ""
+        before, _, after = self.name.partition(" -> ") if self.is_moved else (self.name, "", "")
+        return f"--- a/{before}\n+++ b/{after or before}\n{edit_diff(self.edit, whole=True)}"
+
+
 class Plan(msgspec.Struct, frozen=True):
-    """What a patch would do: the files as they would be, and in words."""
+    """What a patch would do: the files as they would be, and step by step."""
 
     changes: tuple[FileChange, ...]
-    report: str
+    steps: tuple[Step, ...]
+
+    @property
+    def report(self) -> str:
+        """What was done, with the diffs as far as they fit."""
+        shown: list[str] = []
+        size = 0
+        for told in (step.done() for step in self.steps):
+            size += len(told)
+            shown.append(told if size <= _SHOWN else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)")
+        return "\n".join(shown)
+
+    @property
+    def preview(self) -> str:
+        """What a person has to know before it is done: every file, then everything that changes in them."""
+        diffs = [diff for step in self.steps if (diff := step.diff())]
+        return "\n".join([*(step.planned() for step in self.steps), *diffs])
 
 
 def plan_patch(patch: str, cwd: Path) -> Plan:
@@ -81,7 +149,7 @@ def plan_patch(patch: str, cwd: Path) -> Plan:
     changes = tuple(work.changes())
     if not changes:
         raise ToolFailed("The patch changes nothing: the files are already as it wants them.")
-    return Plan(changes, work.report())
+    return Plan(changes, tuple(work.steps))
 
 
 class _Draft(msgspec.Struct):
@@ -99,7 +167,7 @@ class _Work:
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         self._drafts: dict[Path, _Draft] = {}
-        self._told: list[str] = []
+        self.steps: list[Step] = []
 
     def take_in(self, file: FilePatch) -> None:
         """What becomes of one file."""
@@ -107,14 +175,14 @@ class _Work:
         if file.kind == "add":
             self._require_free(draft)
             draft.after = encoded(file.content)
-            self._told.append(f"Created {file.path}: {file.content.count(chr(10)):,} lines.")
+            self.steps.append(Step(file.path, content=file.content, lines=_line_count(draft.after)))
             return
         if draft.after is None:
             path = resolved(file.path, self._cwd)
             raise ToolFailed(f"{file.path} does not exist.", hint=f"{UNCHANGED} {suggestion(path)}".strip())
         if file.kind == "delete":
+            self.steps.append(Step(file.path, is_deleted=True, lines=_line_count(draft.after)))
             draft.after = None
-            self._told.append(f"Deleted {file.path}.")
             return
         self._update(file, draft, draft.after)
 
@@ -125,15 +193,6 @@ class _Work:
             for path, draft in self._drafts.items()
             if draft.after != (None if draft.before is None else draft.before.data)
         ]
-
-    def report(self) -> str:
-        """What was done, with the diffs as far as they fit."""
-        shown: list[str] = []
-        size = 0
-        for told in self._told:
-            size += len(told)
-            shown.append(told if size <= _SHOWN else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)")
-        return "\n".join(shown)
 
     def _update(self, file: FilePatch, draft: _Draft, data: bytes) -> None:
         before = decoded(file.path, data)
@@ -148,8 +207,7 @@ class _Work:
                 draft.after, draft = None, target
                 name = f"{file.path} -> {file.new_path}"
         draft.after = after
-        word = "Moved" if "->" in name else "Edited"
-        self._told.append(f"{word} {name}:\n{edit_diff(edit)}" if file.hunks else f"{word} {name}.")
+        self.steps.append(Step(name, edit=edit if file.hunks else None, is_moved=name != file.path))
 
     def _require_free(self, draft: _Draft) -> None:
         if draft.after is not None:
@@ -168,3 +226,7 @@ class _Work:
                 raise ToolFailed(f"{name} is too large to be patched.", hint=f"{UNCHANGED} Use terminal.")
             self._drafts[path] = _Draft(name, content, None if content is None else content.data)
         return self._drafts[path]
+
+
+def _line_count(data: bytes) -> int:
+    return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))

@@ -125,7 +125,13 @@ async def test_less_asking_needs_the_right_to_approve(house: House) -> None:
     for mode in ("auto-edit", "full"):
         refused = await house.ask("POST", f"{path}/messages", {"text": "go", "approvals": mode}, scope="chat")
         assert (refused.status_code, "approve" in refused.json()["error"]) == (403, True)
+        refused = await house.ask("PUT", f"{path}/mode", {"approvals": mode}, scope="chat")
+        assert (refused.status_code, "approve" in refused.json()["error"]) == (403, True)
     assert await _said(house, session) == []
+    assert (await house.call("GET", path))["approvals"] == "ask"
+    await house.call("PUT", f"{path}/mode", {"approvals": "auto-edit"})
+    assert (await house.call("GET", path))["approvals"] == "auto-edit"
+    await house.call("PUT", f"{path}/mode", {"approvals": "ask"}, scope="chat")
     assert (await house.call("GET", path))["approvals"] == "ask"
     await house.call("POST", f"{path}/messages", {"text": "strict", "approvals": "ask"}, scope="chat")
     assert await _said(house, session) == ["strict"]

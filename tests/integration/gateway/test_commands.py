@@ -8,7 +8,7 @@ from tests.integration.gateway.house import opened, until
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
-from hermes.schema.events import TurnStarted
+from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Model as ModelSettings
 from hermes.testing.model_server import ModelServer
@@ -55,6 +55,22 @@ async def test_stop_ends_a_turn_that_hangs(tmp_path: Path) -> None:
         telegram.say("hi")
         await model.hanging.wait()
         telegram.say("/stop")
+        await telegram.sees("Stopped.")
+
+
+async def test_that_a_conversation_was_shortened_by_itself_is_said(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(Served(text="x", fault=Fault(hang="body"))) as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        telegram.say("hi")
+        await model.hanging.wait()
+        row = SessionCompacted(summary="notes", head=0, tail=1, before=90_000, after=20_000)
+        house.app.record(house.session, row, CompactionFailed(detail="nobody wrote a summary"))
+        telegram.say("/stop")
+        await telegram.sees("its middle was summarized: about 90,000 tokens became 20,000.")
+        await telegram.sees("could not be shortened: nobody wrote a summary.")
         await telegram.sees("Stopped.")
 
 

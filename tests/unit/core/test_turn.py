@@ -365,8 +365,30 @@ async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
 
 async def test_the_number_of_steps_is_bounded() -> None:
     replies = [Reply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
-    ended = await Bench(ScriptedModel(*replies), max_steps=3).run()
-    assert (ended.reason, ended.detail) == ("budget", "stopped after 3 steps (budget.max_steps)")
+    bench = Bench(ScriptedModel(*replies), max_steps=3)
+    ended = await bench.run()
+    stopped = "stopped after 3 steps (budget.max_steps). Calls made: say (4). Say “go on” to continue."
+    assert (ended.reason, ended.detail) == ("budget", stopped)
+    assert bench.tool.ran == ["0", "1", "2"]
+    assert bench.results[-1] == "Not run: the turn had no steps left."
+
+
+async def test_at_the_last_step_the_model_says_what_was_done_and_what_is_left() -> None:
+    model = ScriptedModel(_say("1"), _say("2"), "I said 1 and 2; 3 is left.")
+    bench = Bench(model, max_steps=2)
+    ended = await bench.run()
+    assert (ended.reason, ended.detail) == (
+        "budget",
+        "stopped after 2 steps (budget.max_steps). Say “go on” to continue.",
+    )
+    assert bench.journal.of(AssistantMessage)[-1].text == "I said 1 and 2; 3 is left."
+    assert "what is left to do" in model.requests[-1].messages[-1].text
+
+
+async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None:
+    bench = Bench(ScriptedModel(_say("1"), Reply(error=ModelError("gone", reason="network"))), max_steps=1)
+    ended = await bench.run()
+    assert ended.detail == "stopped after 1 steps (budget.max_steps). Calls made: say. Say “go on” to continue."
 
 
 async def test_each_request_begins_with_the_one_before() -> None:

@@ -32,11 +32,22 @@ class Answer:
         """The calls that a person said no to."""
         self.ended: TurnEnd | None = None
         self.detail = ""
+        self.provider = ""
+        """Who wrote the last reply."""
+        self.model = ""
 
     @property
     def text(self) -> str:
         """The final answer; while there is none, what was streamed of it."""
         return "".join(self._parts or self._streamed).strip("\n")
+
+    @property
+    def note(self) -> str:
+        """What a person should know of who answered; empty for a model of a service."""
+        if self.provider != "embedded" or not self.text:
+            return ""
+        who = self.model if "local" in self.model else f"{self.model} (local)"
+        return f"Answered by {who}, a small model on this machine: check what matters. A larger one: hermes setup"
 
     @property
     def code(self) -> int:
@@ -78,6 +89,7 @@ class Answer:
     def _take(self, message: Mapping[str, Any]) -> None:
         """A reply with calls is not the answer; one that follows a cut one is its continuation."""
         self._streamed.clear()
+        self.provider, self.model = message.get("provider", ""), message.get("model", "")
         if not self._goes_on:
             self._parts.clear()
         self._goes_on = False

@@ -22,7 +22,7 @@ from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import not_saved, say
+from hermes.surfaces.terminal.message import not_saved, remark, say
 from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place, open_app
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
@@ -167,11 +167,14 @@ class _Run:
             with ExitStack() as stack:
                 screen.attach(stack)
                 stack.enter_context(watched(screen.see))
+                stack.enter_context(watched(screen.see, "session.*"))
                 failure = await self._answered()
         finally:
             screen.finish()
         if not screen.streams and answer.text:
             print(answer.text, flush=True)
+        if answer.note:
+            remark(answer.note)
         return failure
 
 
@@ -201,6 +204,8 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
 
 def _sentence(answer: Answer) -> str:
     words = {"refused": "The model refused", "budget": "Stopped by the budget", "crashed": "It crashed"}
+    if answer.ended == "budget" and answer.detail:  # it says by itself that it was stopped
+        return answer.detail[:1].upper() + answer.detail[1:]
     head = words.get(str(answer.ended), "It failed")
     detail = "" if answer.ended == "refused" and answer.detail == answer.text else answer.detail
     return f"{head}: {detail}" if detail else f"{head}."

@@ -14,6 +14,7 @@ from hermes.app.agent import Agent
 from hermes.surfaces.terminal.approval import ASKED, Given, Questions, again, label_for, lines_of, wants_all
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.lines import Lines
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.toolline import Calls, marks_for, preparing
@@ -86,6 +87,8 @@ class AskScreen:
                 self._set_status(f"{self._marks.runs} {preparing(event)}")
             case "agent.model.retried":
                 self._line(self._style.yellow(clean(f"trying again: {event.get('detail') or event['reason']}")))
+            case kind if kind in COMPACTION:
+                self._line(self._style.yellow(clean(compaction_words(event))))
             case "agent.turn.ended":
                 self.finish()
             case _:

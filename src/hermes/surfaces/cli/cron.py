@@ -44,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     edit.add_argument("--prompt", metavar="PROMPT", help="something else to do")
     _options(edit)
     edit.add_argument("--json", action="store_true", help="print JSON")
-    run_now = add_action(actions, "run", "run a job now, here, and print its answer")
+    run_now = add_action(
+        actions, "run", "run a job now, here, and print its answer; exit code 3 if a call was not approved"
+    )
     run_now.add_argument("job", metavar="JOB", help="its id, the beginning of it, or its name")
     history = add_action(actions, "history", "what became of each run, the newest first")
     history.add_argument("job", metavar="JOB", nargs="?", default="", help="one job; all otherwise")

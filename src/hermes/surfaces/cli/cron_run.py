@@ -8,17 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from hermes.app import App
-from hermes.app.schedules import JobBook, answer_of
+from hermes.app.schedules import JobBook, answer_of, refused_calls
 from hermes.app.schedules_loop import ScheduleLoop
 from hermes.errors import HermesError
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import load_secrets
+from hermes.surfaces.cli.answer import DONE, FAILED, REFUSED
 from hermes.surfaces.cli.cron_list import open_book
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.text import clean, one_line
-
-FAILED = 1
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,13 +46,16 @@ async def _run_now(app: App, book: JobBook, name: str) -> int:
 
 def _say_end(app: App, book: JobBook, job: Job, taken: Instant) -> int:
     ended = next(one for one in book.store.history(job.id) if one.due == taken.due)
+    refused = refused_calls(app, ended.session)
     if answer := answer_of(app, ended.session):
         print(clean(answer))
     if ended.reason:
-        say(f"{job.name}: {ended.state}, {ended.reason}.", alarming=ended.state != "done")
+        say(f"{job.name}: {ended.state}, {ended.reason}.", alarming=ended.state != "done" or refused > 0)
     if ended.delivery == "waiting":
         say(f"The answer goes to {job.deliver} as soon as a gateway runs.", alarming=False)
-    return 0 if ended.state == "done" else FAILED
+    if ended.state != "done":
+        return FAILED
+    return REFUSED if refused else DONE
 
 
 async def _daemon(app: App) -> int:

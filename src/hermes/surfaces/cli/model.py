@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--base-url", metavar="URL", default="", help="the service's address, mostly ending in /v1")
     add.add_argument("--key-env", metavar="NAME", default="", help="the variable that holds its key, if it needs one")
     add.add_argument("--model", metavar="MODEL", default="", help="the model to ask there")
-    test = add_action(actions, "test", "run small tasks in a throwaway folder and print the score")
+    test = add_action(
+        actions, "test", "run small tasks in a throwaway folder and print the score; exit code 1 if none succeeds"
+    )
     test.add_argument("model", metavar="MODEL", nargs="?", default="", help="another than the one that answers now")
     test.add_argument("--kind", choices=("choose", "finish", "answer"), help="only tasks of this kind")
     test.add_argument("--json", action="store_true", help="print JSON")

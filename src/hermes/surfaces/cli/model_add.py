@@ -4,16 +4,20 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from hermes.errors import HermesError, UsageError
 from hermes.settings.edit import set_value
 from hermes.settings.key_shapes import is_secret_value
-from hermes.settings.load import find_home, load_secrets
+from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
+from hermes.surfaces.cli.answer import FAILED
 from hermes.surfaces.cli.model import set_model
 from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.weights import fetch_weights, models_folder
 
 _MAGIC = b"GGUF"
+_TRY_TIMEOUT_S = 60.0
 
 
 def add_weights(name: str) -> int:
@@ -47,21 +51,47 @@ def add_file(text: str) -> int:
     return 0
 
 
-def add_service(name: str, base_url: str, key_env: str, model: str) -> int:
-    """Adds a service under a name, and lets it answer when its model is known."""
+def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bool = False) -> int:
+    """Adds a service under a name, and lets its model answer if it does; `tried`: it has just been seen to."""
     check_service(name, base_url, key_env)
-    path = find_home().ensure().config
-    set_value(path, f"custom_providers.{name}.base_url", base_url.rstrip("/"))
+    home = find_home().ensure()
+    set_value(home.config, f"custom_providers.{name}.base_url", base_url.rstrip("/"))
     if key_env:
-        set_value(path, f"custom_providers.{name}.key_env", key_env)
-        if load_secrets().get(key_env) is None:
-            say(f"{key_env} is not set yet.", f"Store it with: hermes config set {key_env}", alarming=False)
-    if model:
-        set_model(name, model)
-        print(f"{name} is added and answers from now on, with {model}.")
-    else:
-        print(f"{name} is added. Let it answer: hermes model pick {name}:MODEL")
+        set_value(home.config, f"custom_providers.{name}.key_env", key_env)
+    pick = f"hermes model pick {name}:{model or 'MODEL'}"
+    if key_env and load_secrets(home=home).get(key_env) is None:
+        print(f"{name} is added.")
+        say(f"{key_env} is not set yet.", f"Store it with: hermes config set {key_env}; then: {pick}", alarming=False)
+        return 0
+    if not model:
+        print(f"{name} is added. Let it answer: {pick}")
+        return 0
+    if not tried and not _answers(name, model):
+        say(f"{name} is added, but does not answer. The model of before stays.", f"Use it all the same: {pick} --force")
+        return FAILED
+    set_model(name, model)
+    print(f"{name} is added and answers from now on, with {model}.")
     return 0
+
+
+def _answers(name: str, model: str) -> bool:
+    """Makes one tiny call and says what came of it."""
+    from hermes.surfaces.cli.model_test import try_once
+
+    home = find_home()
+    settings, secrets = load(home=home), load_secrets(home=home)
+    chosen = msgspec.structs.replace(
+        settings.model, provider=name, default=model, base_url="", fallback=(), max_attempts=1
+    )
+    print(f"Trying {name} ...", end=" ", flush=True)
+    try:
+        seconds = try_once(msgspec.structs.replace(settings, model=chosen), secrets, timeout_s=_TRY_TIMEOUT_S)
+    except HermesError as error:
+        print("failed.", flush=True)
+        say(error.message, error.hint)
+        return False
+    print(f"it answers ({seconds:.1f} s).", flush=True)
+    return True
 
 
 def check_service(name: str, base_url: str, key_env: str) -> None:

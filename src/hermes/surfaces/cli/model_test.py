@@ -14,17 +14,18 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.surfaces.cli.answer import DONE, FAILED
 from hermes.surfaces.cli.task_tools import TaskTools
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.weights import have_weights
 
-_PATIENCE = 120.0  # seconds for one tiny answer; a local model may have to be loaded
+_TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
 _KINDS = {"choose": "choose a tool", "finish": "finish a task", "answer": "just answer"}
 
 
 def test(model: str, *, kind: str, as_json: bool) -> int:
-    """Runs the tasks and prints the score. Exit code 0 whatever the score: it is a measurement."""
+    """Runs the tasks and prints the score. Exit code 1 when not one task was done: that is no model to work with."""
     home = find_home()
     settings, secrets = load(home=home), load_secrets(home=home)
     route = first_route(settings, secrets)
@@ -42,7 +43,7 @@ def test(model: str, *, kind: str, as_json: bool) -> int:
     else:
         for line in summary(score(results), stdout_style()):
             print(line)
-    return 0
+    return DONE if any(result.passed for result in results) else FAILED
 
 
 class _Run:
@@ -91,7 +92,7 @@ def summary(total: Score, style: Style) -> list[str]:
     return [*lines, style.bold(f"  {'in all':<15} {total.passed:>3} of {total.total}  ({total.percent:.0f} %)")]
 
 
-def try_once(settings: Settings, secrets: Secrets) -> float:
+def try_once(settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TIMEOUT_S) -> float:
     """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
     model = build_model(settings, secrets)
     request = ModelRequest(
@@ -99,7 +100,7 @@ def try_once(settings: Settings, secrets: Secrets) -> float:
     )  # fmt: skip
 
     async def call() -> None:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(timeout_s):
             async for event in model.stream(request):
                 if isinstance(event, Finished):
                     return
@@ -109,7 +110,7 @@ def try_once(settings: Settings, secrets: Secrets) -> float:
     try:
         asyncio.run(call())
     except TimeoutError as error:
-        raise ModelError(f"no answer within {_PATIENCE:.0f} seconds", reason="timeout") from error
+        raise ModelError(f"no answer within {timeout_s:.0f} seconds", reason="timeout") from error
     return time.monotonic() - started
 
 

@@ -192,7 +192,7 @@ def _write(plan: Plan) -> None:
         set_secret(home.env_file, plan.key_variable, plan.key)
         print(f"{plan.key_variable} is stored in {home.env_file}, for you only.")
     if plan.base_url:
-        add_service(plan.provider, plan.base_url, plan.key_variable, plan.model)
+        add_service(plan.provider, plan.base_url, plan.key_variable, plan.model, tried=True)
         return
     set_model(plan.provider, plan.model)
     route: Route = first_route(load(home=home), load_secrets(home=home))

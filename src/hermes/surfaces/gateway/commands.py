@@ -38,6 +38,11 @@ class Asking(NamedTuple):
     role: Role
     binding: Binding
 
+    @property
+    def via(self) -> str:
+        """How the log names the message."""
+        return f"{self.key}#{self.inbound.id}"
+
 
 class Command(NamedTuple):
     """One line of the table."""
@@ -111,7 +116,7 @@ class Commands:
 
     async def retry(self, asking: Asking, _: str) -> str:
         session = asking.binding.session
-        await asyncio.to_thread(self._rewind.retry, session)
+        await asyncio.to_thread(self._rewind.retry, session, via=asking.via)
         await self._staff.service(session).resume(session)
         return ""
 
@@ -153,7 +158,9 @@ class Commands:
         return await self._answer(asking, number, verdict) if verdict else _HOW
 
     async def deny(self, asking: Asking, words: str) -> str:
-        return await self._answer(asking, _named(words)[0], "deny")
+        found = re.match(r"#?(\d{4}(?=\s)|\d+$)\s*", words)  # any other number belongs to the reason
+        number, reason = (found[1], words[found.end() :]) if found else ("", words)
+        return await self._answer(asking, number, "deny", reason)
 
     async def resume(self, asking: Asking, words: str) -> str:
         if not words:
@@ -177,7 +184,8 @@ class Commands:
         if mode is None:
             return f"Which of {', '.join(_MODES)}? It counts for every chat until the gateway is started again."
         self._staff.use(approvals=mode)
-        return f"From the next turn on, in every chat: {mode}."
+        await self._staff.settle_allowed()
+        return f"From now on, in every chat: {mode}."
 
     async def restart(self, _: Asking, __: str) -> str:
         return self.reload()
@@ -190,7 +198,7 @@ class Commands:
         await self._staff.service(session).interrupt(session, by=by)
         return True
 
-    async def _answer(self, asking: Asking, number: str, verdict: Verdict) -> str:
+    async def _answer(self, asking: Asking, number: str, verdict: Verdict, reason: str = "") -> str:
         """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
         if not self._office.may_approve(asking.role):
             return "Only an owner can answer this."
@@ -210,7 +218,7 @@ class Commands:
         session, asked = meant[0]
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
         service, shown = self._staff.service(session), approval_hash(asked)
-        counted = await service.answer(session, asked.call_id, verdict, by=by, shown=shown)
+        counted = await service.answer(session, asked.call_id, verdict, by=by, shown=shown, reason=reason)
         return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:
@@ -230,8 +238,7 @@ class Commands:
         else:
             return f"There is no command /{name}. /help shows what there is."
         session = asking.binding.session
-        via = f"{asking.key}#{asking.inbound.id}"
-        await self._staff.service(session).submit(session, text, via=via)
+        await self._staff.service(session).submit(session, text, via=asking.via)
         return ""
 
 
@@ -266,7 +273,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("title", "TEXT", "name this session", Commands.title),
     Command("compress", "", "make room in a long conversation", Commands.compress),
     Command("approve", "N WORD", "allow what waits: once, session or always", Commands.approve),
-    Command("deny", "N", "do not allow it", Commands.deny),
+    Command("deny", "N WHY", "do not allow it; the model is told why, if you say so", Commands.deny),
     Command("model", "NAME", "which model answers here; change it", Commands.model, "owner"),
     Command("resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"),
     Command("approvals", "MODE", "what is not asked: ask, auto-edit or full", Commands.approvals, "owner"),

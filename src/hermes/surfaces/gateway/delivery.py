@@ -13,6 +13,7 @@ from hermes.core.answers import approval_hash
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    CompactionFailed,
     MessageDelta,
     ModelRetried,
     PictureReduced,
@@ -20,6 +21,7 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
     ReplyRejected,
+    SessionCompacted,
     ToolStarted,
     TurnEnded,
     TurnStarted,
@@ -32,6 +34,7 @@ from hermes.surfaces.gateway.files import outgoing_files
 from hermes.surfaces.gateway.port import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.gateway.split import split
+from hermes.surfaces.terminal.notices import compaction_words
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.office import Office
@@ -87,8 +90,8 @@ class Delivery:
         self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
-        self._remarks: list[str] = []
         self._said = ""  # the last reply, where a turn is one message
+        self._remarks: list[str] = []  # and what else is to be said with it
         self._answers: tuple[str, ...] = ()  # and which messages it answers
         self._edit_at = 0.0
         self._working = False
@@ -182,6 +185,9 @@ class Delivery:
                 await self._settle(row, event)
             case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
                 await self._remark(row, f"⚠️ {detail}")
+            case SessionCompacted() | CompactionFailed() if self._working:  # what a person asked for tells itself
+                words = compaction_words(msgspec.to_builtins(event) | {"type": event.topic})
+                await self._remark(row, f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}")
             case TurnEnded():
                 await self._end(row, event)
             case _:
@@ -218,7 +224,8 @@ class Delivery:
             notice = _WAITS
         else:
             notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
-        text = "\n\n".join(part for part in (*self._remarks, self._said, notice) if part)
+        text = "\n\n".join(part for part in (self._said, *self._remarks, notice) if part)
+        self._remarks.clear()
         if text:
             await self._deliver(row, text, adopt=True)
         self._said = ""

@@ -76,7 +76,10 @@ def asking(session: str, asked: Asked, *, buttons: bool, elsewhere: str = "") ->
         return Outbound(text=f"{text}\n\n{elsewhere}")
     if not buttons:
         number = number_of(session, asked)
-        return Outbound(text=f"{text}\n\nAnswer with /approve {number}, /approve {number} session or /deny {number}.")
+        lasting = f", /approve {number} session" if asked.memorable else ""
+        return Outbound(
+            text=f"{text}\n\nAnswer with /approve {number}{lasting} or /deny {number}, with a reason if you like."
+        )
     words: tuple[Verdict, ...] = ("once", "session", "always") if asked.memorable else ("once",)
     row = tuple(Button(_LABELS[word], f"ask:*:{word}") for word in words)
     return Outbound(text=text, buttons=(row, (Button(_LABELS["deny"], "ask:*:deny"),)))
@@ -85,9 +88,12 @@ def asking(session: str, asked: Asked, *, buttons: bool, elsewhere: str = "") ->
 def _described(session: str, asked: ApprovalRequested) -> str:
     """What is to happen, and why it is asked."""
     what = mask(asked.summary)
-    what = what if len(what) <= _MOST else f"{what[: _MOST - 200]}\n…\n{what[-200:]}"
+    if (left := len(what) - _MOST) > 0:
+        note = f"… {left:,} characters left out; a terminal or the dashboard shows them …"
+        what = f"{what[: _MOST - 200]}\n{note}\n{what[-200:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
-    lines = [head, _block(what), mask(asked.reason), _REACHES.get(asked.reach, "")]
+    covers = f"“This session” covers: {asked.scope or 'only this exact call'}" if asked.memorable else ""
+    lines = [head, _block(what), mask(asked.reason), _REACHES.get(asked.reach, ""), mask(covers)]
     return "\n".join(line for line in lines if line)
 
 
@@ -111,7 +117,8 @@ def settled(session: str, asked: Asked, answered: Answered) -> str:
         return f"❓ {text}\n{answer}{f' ({by})' if by else ''}"
     head = _described(session, asked) if isinstance(asked, ApprovalRequested) else ""
     mark = "⌛ Expired: denied" if answered.by == "expired" else _SAID[answered.answer]
-    return f"{head}\n{mark}{f' · {by}' if by else ''}".strip()
+    why = f"\n> {mask(one_line(answered.reason))}" if answered.reason else ""
+    return f"{head}\n{mark}{f' · {by}' if by else ''}{why}".strip()
 
 
 def _block(text: str) -> str:

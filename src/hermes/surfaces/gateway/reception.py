@@ -157,14 +157,21 @@ class Reception:
         if again and await asyncio.to_thread(self._is_taken, binding.session, f"{key}#{inbound.id}"):
             await self._staff.service(binding.session).resume(binding.session)
             return True
-        if (answer := await self.commands.run(Asking(key, inbound, role, binding))) is not None:
-            if answer:
-                await self._tell(inbound, answer)
+        asking = Asking(key, inbound, role, binding)
+        if (answer := await self.commands.run(asking)) is not None:
+            if answer or await self._is_owed(asking):
+                await self._tell(inbound, answer or "Done.")
             return False
         if await self._reply(binding, inbound):
             return False
         await self._submit(binding, inbound, role)
         return True
+
+    async def _is_owed(self, asking: Asking) -> bool:
+        """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
+        answer this one."""
+        whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole
+        return whole and not await asyncio.to_thread(self._is_taken, asking.binding.session, asking.via)
 
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
         text, images = await self._content(binding, inbound)

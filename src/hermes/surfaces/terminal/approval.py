@@ -14,6 +14,7 @@ from hermes.surfaces.terminal.toolline import patched_files
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
 _CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view"}
+_EXACTLY = "exactly this, this session"
 
 ASKED = frozenset(
     ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")
@@ -161,6 +162,7 @@ def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: b
         shown = [*rows[: _MOST_LINES - _TAIL], left, *rows[-_TAIL:]]
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
+    remarks += [f"s allows for this session: {scope}"] if (scope := _scope(request)) else []
     return [
         *map(style.yellow, heading),
         *shown,
@@ -173,7 +175,8 @@ def label_for(request: Mapping[str, Any], columns: int) -> str:
     if request["type"] == "agent.question.asked":
         return "A number or your own words" if request.get("options") else "Your answer"
     keys = _keys(request, columns)
-    full = f"Allow? {', '.join(f'{key} ({_CHOICES[key]})' for key in keys)}"
+    words = _CHOICES if _scope(request) else _CHOICES | {"s": _EXACTLY}
+    full = f"Allow? {', '.join(f'{key} ({words[key]})' for key in keys)}"
     return full if width(full) <= columns - 4 else f"Allow? {'/'.join(keys)}"
 
 
@@ -228,14 +231,16 @@ def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
 
 
 def _told(request: Mapping[str, Any], *, whole: bool = False) -> str:
-    """What will happen, as the policy put it; a patch as it is if that put it no better."""
+    """What will happen, as the policy put it."""
     summary = request.get("summary") or request["arguments"]
-    patch = _patch(request)
-    if patch and "@@ -" not in summary:
-        summary = patch
     if whole and len(summary) >= _KEPT:
         summary = f"{summary}\n\nAll of what was asked for:\n{_longest(request)}"
     return clean(summary)
+
+
+def _scope(request: Mapping[str, Any]) -> str:
+    """What the answer for the session covers; empty when that is only this exact call, if anything."""
+    return str(request.get("scope") or "") if request.get("memorable", True) else ""
 
 
 def _patch(request: Mapping[str, Any]) -> str:

@@ -9,7 +9,4 @@ async def hand_over(service: SessionService, given: Given, session: str) -> bool
     session = given.session or session
     if given.word is None:
         return await service.reply(session, given.call_id, given.text, by="cli")
-    done = await service.answer(session, given.call_id, given.word, by="cli", shown=given.shown)
-    if done and given.text:
-        await service.submit(session, given.text, delivery="steer")
-    return done
+    return await service.answer(session, given.call_id, given.word, by="cli", shown=given.shown, reason=given.text)

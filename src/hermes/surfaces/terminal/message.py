@@ -1,5 +1,6 @@
 """What Hermes says to a person beside its output: on stderr, fitted to the terminal, harmless."""
 
+import contextlib
 import sys
 
 from hermes.errors import StoreError
@@ -19,6 +20,12 @@ def say(message: str, hint: str = "", *, styled: bool = True, alarming: bool = T
             print(style.dim(hanging(printable(hint), sys.stderr, 0)), file=sys.stderr, flush=True)
     except OSError:  # stderr is gone: the exit code is all that is left to say
         return
+
+
+def remark(text: str) -> None:
+    """A dim line on stderr, beside the output."""
+    with contextlib.suppress(OSError):  # stderr is gone
+        print(stderr_style().dim(hanging(printable(text), sys.stderr, 0)), file=sys.stderr, flush=True)
 
 
 def not_saved(error: StoreError) -> str:

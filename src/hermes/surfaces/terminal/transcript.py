@@ -8,14 +8,18 @@ from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    CompactionFailed,
     InterruptRequested,
     ModelRetried,
     PictureReduced,
     PictureWithheld,
     ReplyRejected,
+    SessionCompacted,
     SessionImported,
     SessionRecovered,
+    SessionRedone,
     SessionTitled,
+    SessionUndone,
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
@@ -103,6 +107,10 @@ def _entry(row: Row, screen: Screen) -> Iterator[str]:
 
 def _remark(event: Event) -> str:
     """What a person should know of an event that is not a message; nothing for the others."""
+    return _turn_remark(event) or _session_remark(event)
+
+
+def _turn_remark(event: Event) -> str:
     text = ""
     match event:
         case TurnEnded(reason=reason, detail=detail, usage=usage):
@@ -117,8 +125,25 @@ def _remark(event: Event) -> str:
             text = f"reply not usable, {reason}{_because(detail)}"
         case ApprovalRequested(summary=summary, reason=reason):
             text = f"approval asked for: {one_line(summary)}{_because(reason)}"
-        case ApprovalAnswered(answer=answer, by=by):
-            text = f"{'denied' if answer == 'deny' else f'allowed ({answer})'}{' by ' + one_line(by) if by else ''}"
+        case ApprovalAnswered(answer=answer, by=by, reason=reason):
+            word = "denied" if answer == "deny" else f"allowed ({answer})"
+            text = f"{word}{' by ' + one_line(by) if by else ''}{_because(reason)}"
+        case _:
+            pass
+    return text
+
+
+def _session_remark(event: Event) -> str:
+    text = ""
+    match event:
+        case SessionUndone(turns=turns):
+            text = f"{count(len(turns), 'turn')} undone: the model no longer sees {'it' if len(turns) == 1 else 'them'}"
+        case SessionRedone():
+            text = "the last undo was taken back"
+        case SessionCompacted(before=before, after=after):
+            text = f"conversation compressed: about {before:,} tokens became {after:,}"
+        case CompactionFailed(detail=detail):
+            text = f"the conversation could not be compressed{_because(detail)}"
         case SessionTitled(title=title):
             text = f"titled: {one_line(title)}" if title else "title removed"
         case SessionImported(source=source, rows=number):

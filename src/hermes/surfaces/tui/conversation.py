@@ -199,9 +199,11 @@ class Chat:
         self.refresh()
 
     async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
-        """Lets another model answer from now on, or with other approvals."""
+        """Lets another model answer from now on, or changes what is asked about, at once."""
         self.agent.use(approvals=approvals, model=model or None)
         self.approvals, self._model = approvals or self.approvals, model or self._model
+        if approvals:
+            await self.agent.settle_allowed(by="cli")
         self.refresh()
 
     def refresh(self) -> None:

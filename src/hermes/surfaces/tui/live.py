@@ -6,6 +6,7 @@ line. What is finished is printed above for good, so that the terminal's own scr
 
 import asyncio
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,15 +17,16 @@ from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTu
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.layout.screen import Char
 
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.text import cut, width
 from hermes.surfaces.terminal.toolline import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.entry import Entry
 from hermes.surfaces.tui.output import Frames, terminal_size
 from hermes.surfaces.tui.pace import Pace
-from hermes.surfaces.tui.rows import DIM, Row, painted
+from hermes.surfaces.tui.rows import DIM, Row, painted, plain
 from hermes.surfaces.tui.typed import Typed
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _INPUT_ROWS = 8  # a longer input scrolls
 _MENU_ROWS = 6
+_DRAWN_OVER = 3  # rows that are drawn without a frame
+_STALE, _BLANK = Char("?", "reverse blink"), Char(" ", "")  # a cell that no frame has, and one of every frame
 _LOOKS = {
     "1": "bold",
     "2": "dim",
@@ -71,7 +75,8 @@ class LiveScreen:
         self._markdown: Markdown | None = None
         self._tail: Sequence[Row] = ()
         self._pace = Pace()
-        self._later: asyncio.TimerHandle | None = None
+        self._later: asyncio.Handle | None = None
+        self._framed: list[Row] = []  # of the tail, as they are on the screen
         self._rows: Sequence[Row] = ()
         self._foot = ""
         self._label = ""
@@ -132,7 +137,8 @@ class LiveScreen:
         rows = self._markdown.feed(text, self.columns - 1)
         self._print(rows)
         self._pace.ask(now=bool(rows))  # what is printed for good must not be shown below as well
-        self._app.invalidate()
+        if not rows and self._later is None:  # with the pieces that come at the same moment
+            self._later = asyncio.get_running_loop().call_soon(self._draw_piece)
 
     def whole(self) -> None:
         if self._markdown is None:
@@ -180,23 +186,48 @@ class LiveScreen:
         self.on_gone()
 
     def _adapt(self, _: object) -> None:
-        """The window may have become narrower a moment ago, and nobody has been told yet."""
+        """Before a frame. The window may have become narrower a moment ago, and nobody has been told yet."""
         if terminal_size().columns < self._output.columns:
             self._erase()
-        self._draw_tail()
+        if self._markdown is not None and self._pace.is_wanted and self._pace.wait <= 0:
+            self._lay_out(self._markdown)
+        self._framed = self._visible_tail()
 
-    def _draw_tail(self) -> None:
-        """Draws what is being written once per frame, however many pieces came, and less often when it takes long."""
+    def _draw_piece(self) -> None:
+        """Shows what has been written since: only the rows that are another now, and no whole frame if that will do.
+        Less often when it takes long."""
+        self._later = None
         if self._markdown is None or not self._pace.is_wanted:
             return
-        wait = self._pace.wait
-        if wait > 0:
-            loop = asyncio.get_running_loop()
-            if self._later is None or self._later.when() <= loop.time():
-                self._later = loop.call_later(wait, self._app.invalidate)
+        if (wait := self._pace.wait) > 0:
+            self._later = asyncio.get_running_loop().call_later(wait, self._draw_piece)
             return
+        self._lay_out(self._markdown)
+        if not self._draw_over(self._visible_tail()):
+            self._app.invalidate()
+
+    def _lay_out(self, markdown: "Markdown") -> None:
         with self._pace:
-            self._tail = self._markdown.rest(self.columns - 1, terminal_size().rows)
+            self._tail = markdown.rest(self.columns - 1, terminal_size().rows)
+
+    def _draw_over(self, rows: list[Row]) -> bool:
+        """Draws the rows of the tail that differ from those on the screen; False when that takes a frame."""
+        screen = self._app.renderer.last_rendered_screen
+        changed = [number for number, (old, new) in enumerate(zip(self._framed, rows, strict=False)) if old != new]
+        is_same_place = screen is not None and terminal_size().columns == self._output.columns and not self._output.held
+        if not is_same_place or len(rows) != len(self._framed) or len(changed) > _DRAWN_OVER or screen is None:
+            return False
+        cursor = screen.get_cursor_position(self._app.layout.current_window)
+        back = f"\r\x1b[{cursor.x}C" if cursor.x else "\r"
+        for number in changed:
+            text, up = painted(rows[number], enabled=self.style.enabled), cursor.y - number
+            self._output.write_raw(f"\x1b[{up}A\r{text}\x1b[K\x1b[{up}B{back}")
+            # The next frame is compared with the last one: every cell of this row differs from it now.
+            cells = dict.fromkeys(range(width(plain(rows[number]))), _STALE)
+            screen.data_buffer[number] = defaultdict(lambda: _BLANK, cells)
+        self._framed = rows
+        self._output.flush()
+        return True
 
     def _drawn(self, _: object) -> None:
         self._output.release(self.columns)
@@ -241,7 +272,7 @@ class LiveScreen:
         )
         parts = HSplit(
             [
-                _shown(self._tail_text, lambda: bool(self._tail)),
+                _shown(self._tail_text, lambda: bool(self._framed)),
                 _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
                 entry,
                 _shown(self._menu, lambda: self._entry.buffer.complete_state is not None),
@@ -260,9 +291,12 @@ class LiveScreen:
         return app
 
     def _tail_text(self) -> AnyFormattedText:
+        return self._fragments(self._framed)
+
+    def _visible_tail(self) -> list[Row]:
         """The end of what is being written, as much as there is room for."""
         room = terminal_size().rows - len(self._rows) - min(self._entry.buffer.document.line_count, _INPUT_ROWS) - 3
-        return self._fragments(self._tail[-max(room, 1) :])
+        return list(self._tail[-max(room, 1) :])
 
     def _fragments(self, rows: Sequence[Row]) -> StyleAndTextTuples:
         found: StyleAndTextTuples = []

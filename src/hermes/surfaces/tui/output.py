@@ -18,7 +18,8 @@ class Frames(Vt100_Output):
         # No questions to the terminal (where is the cursor?): an answer that comes late would be taken for input.
         super().__init__(stdout, terminal_size, enable_cpr=False)
         self._gone = gone
-        self._held = False
+        self.held = False
+        """Whether a frame is being put together."""
         self.columns = 0
         """How wide the window was when the last frame was drawn."""
         environ = environment()
@@ -27,16 +28,16 @@ class Frames(Vt100_Output):
 
     def hold(self) -> None:
         """What follows is part of the frame that is drawn next."""
-        self._held = True
+        self.held = True
 
     def release(self, columns: int) -> None:
         """The frame is complete."""
-        self._held, self.columns = False, columns
+        self.held, self.columns = False, columns
         self.flush()
 
     # pyrefly: ignore[missing-override-decorator]
     def flush(self) -> None:
-        if self._held:
+        if self.held:
             return
         try:
             super().flush()

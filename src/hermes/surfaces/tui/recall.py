@@ -6,6 +6,7 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.attachments import typed_part
+from hermes.core.history import TakenBack
 from hermes.errors import StoreError
 from hermes.schema.events import ApprovalRequested, QuestionAsked, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -18,7 +19,8 @@ from hermes.surfaces.tui.screen import Screen
 from hermes.surfaces.tui.view import ChatView
 
 _LOOK = 0.15  # seconds between two looks at what another process wrote
-_ROWS = 200  # that are looked at
+_ROWS = 200  # that are read at once
+_MESSAGES = 2  # that are shown
 _LINES = 6  # of each of the last messages
 
 
@@ -48,9 +50,7 @@ def in_order(app: App, session: str) -> InOrder:
 
 def recall(app: App, view: ChatView, screen: Screen) -> bool:
     """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
-    info = app.store.sessions.find(view.session)
-    rows = app.store.log.events(view.session, after=max(0, info.head - _ROWS))
-    settled, open_rows = _divided(rows)
+    settled, open_rows = _divided(_last_rows(app, view.session))
     _show_last_words(settled, screen)
     used = [row.event.usage for row in settled if isinstance(row.event, AssistantMessage) and row.event.usage]
     if used:
@@ -60,6 +60,23 @@ def recall(app: App, view: ChatView, screen: Screen) -> bool:
         if runs or not isinstance(row.event, ApprovalRequested | QuestionAsked):  # else it is asked again
             view.see(app.envelope(row))
     return bool(open_rows)
+
+
+def _last_rows(app: App, session: str) -> list[Row]:
+    """The last rows, without those of turns that were taken back: as many as the last words of both sides take."""
+    end = app.store.sessions.find(session).head
+    taken_back = TakenBack()
+    rows: list[Row] = []
+    while end > 0 and len([row for row in rows if _has_words(row)]) < _MESSAGES:
+        start = max(0, end - _ROWS)
+        page = app.store.log.events(session, after=start, limit=end - start)
+        rows = [row for row in reversed(page) if not taken_back.covers(row.seq, row.event, row.turn)][::-1] + rows
+        end = start
+    return rows
+
+
+def _has_words(row: Row) -> bool:
+    return isinstance(row.event, UserMessage | AssistantMessage) and bool(row.event.text)
 
 
 def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
@@ -72,7 +89,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
     messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
-    for message in [message for message in messages if message.text][-2:]:
+    for message in [message for message in messages if message.text][-_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)

@@ -39,7 +39,7 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
         chat.agent.learner.start()
-        with watched(chat.see):
+        with watched(chat.see), watched(chat.see, "session.*"):
             if question.resume:
                 await chat.go_on()
             if live is not None and live.recover():

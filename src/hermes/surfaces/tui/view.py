@@ -8,6 +8,7 @@ import msgspec
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
 from hermes.surfaces.tui.cards import Cards
@@ -156,18 +157,12 @@ class ChatView:
     def _show(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
             case "agent.message.user":
-                if event.get("origin", "user") == "user":
-                    text = typed_part(event["text"])
-                    self._waiting[event["seq"]] = _Waiting(text, steers=event.get("delivery") == "steer")
+                self._queue(event)
             case "agent.turn.started":
                 self.busy, self.held, self._began = True, False, event["ts"]
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
-                if not self._streamed and event.get("text"):
-                    self._begin_reply()
-                    self._screen.write(event["text"])
-                self._finish_reply()
-                self._answered_all = not event.get("tool_calls")
+                self._reply(event)
             case "agent.reasoning.delta":
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
@@ -179,10 +174,31 @@ class ChatView:
                 self._echo(event["inputs"])
             case kind if kind in _REMARKS:
                 self._remark(event)
+            case kind if kind in COMPACTION:
+                self._compacted(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
                 pass
+
+    def _queue(self, event: Mapping[str, Any]) -> None:
+        """A person's message waits until a turn takes it in."""
+        if event.get("origin", "user") == "user":
+            text = typed_part(event["text"])
+            self._waiting[event["seq"]] = _Waiting(text, steers=event.get("delivery") == "steer")
+
+    def _reply(self, event: Mapping[str, Any]) -> None:
+        if not self._streamed and event.get("text"):
+            self._begin_reply()
+            self._screen.write(event["text"])
+        self._finish_reply()
+        self._answered_all = not event.get("tool_calls")
+
+    def _compacted(self, event: Mapping[str, Any]) -> None:
+        """Tells of a compaction that nobody asked for; the command tells of the others."""
+        if self.busy:
+            self._finish_reply()
+            self.say(compaction_words(event), alarming=event["type"] == "session.compaction_failed")
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         """What a person said to a question, here or elsewhere."""
@@ -191,7 +207,8 @@ class ChatView:
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
-            self.say(_ANSWERS[event["answer"]])
+            why = event.get("reason", "")
+            self.say(f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]])
         elif event.get("text"):
             self.say(f"You: {event['text']}")
 
@@ -290,7 +307,10 @@ class ChatView:
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
-            text = f"{_ENDS.get(reason, 'It failed.')} {event.get('detail', '')}".strip()
+            detail = str(event.get("detail", ""))
+            text = f"{_ENDS.get(reason, 'It failed.')} {detail}".strip()
+            if reason == "budget" and detail:  # it says by itself that it was stopped
+                text = detail[:1].upper() + detail[1:]
             self.say(text, alarming=reason != "interrupted")
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)

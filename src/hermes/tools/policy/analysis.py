@@ -71,6 +71,8 @@ class Judgement(msgspec.Struct, frozen=True):
     paths: tuple[Path, ...] = ()
     programs: frozenset[str] = frozenset()
     """The names of the programs it runs."""
+    findings: tuple[Finding, ...] = ()
+    """Everything that was found, of which `finding` is the worst."""
 
 
 def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgement:
@@ -83,7 +85,7 @@ def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgem
         finding = asks("it joins what may reach further with other work; each could run alone", finding.reach)
     if finding.level == Level.READ and finding.reach != "workspace" and judge.shared.programs - _INERT:
         finding = msgspec.structs.replace(finding, reach="workspace")  # no other program gets the network with it
-    return Judgement(finding, tuple(judge.shared.paths), frozenset(judge.shared.programs))
+    return Judgement(finding, tuple(judge.shared.paths), frozenset(judge.shared.programs), findings=(*found, finding))
 
 
 class _Shared(msgspec.Struct):

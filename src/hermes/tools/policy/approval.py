@@ -17,8 +17,9 @@ from hermes.core.ports import Decision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
+from hermes.tools.patch import deletes_files
 from hermes.tools.policy.binding import Judged, binding, existing
-from hermes.tools.policy.effects import BY_RULE, Finding, Level, asks, farthest
+from hermes.tools.policy.effects import ASKS_FOR_NETWORK, BY_RULE, Finding, Level, asks, farthest
 from hermes.tools.policy.places import Site
 from hermes.tools.policy.rulefile import NAME, RuleFile
 from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
@@ -159,16 +160,19 @@ class ApprovalPolicy:
             )
         reach = farthest((wanted, finding.reach))
         shape = "" if finding.once else f"{tool} in {folder} ({reach}): {command}"
+        is_free = self._is_free(finding, command, site)
+        wide = not is_free and not finding.once and tool_rule is None and not self._rules.problem
         return self._decided(
             finding,
             Decision(
-                "allow" if self._is_free(finding, command, site) else "ask",
+                "allow" if is_free else "ask",
                 command_summary(command, folder),
                 self._because(finding),
                 reach,
                 shape,
                 binding(Judged(tool, arguments, str(folder), reach, existing(found.paths)), self._about.environment),
                 memorable=not finding.once,
+                scope=_scope(command, (*found.findings, finding), site, reach) if wide else "",
             ),
             book,
         )
@@ -220,7 +224,7 @@ class ApprovalPolicy:
 
     def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
         if self._about.guest:
-            return msgspec.structs.replace(decision, shape="", memorable=False)
+            return msgspec.structs.replace(decision, shape="", scope="", memorable=False)
         if decision.verdict == "ask" and decision.memorable and decision.shape in book.remembered:
             return msgspec.structs.replace(decision, verdict="allow")
         return decision
@@ -300,12 +304,14 @@ class ApprovalPolicy:
         if not reason and self._mode != "ask" and not self._rules.problem:
             return Decision("allow")
         # Of a file outside only the same change again is the same thing; of one that carries policy nothing is.
+        wide = not reason and not self._rules.problem and not deletes_files(arguments)
         return Decision(
             "ask",
             change_summary(tool, arguments, paths, cwd),
             shown(reason or "it changes a file"),
             shape="" if reason else f"{tool.spec.name} {_listed(paths)} {_digest(arguments)}",
             memorable=bool(paths) and not self._guard.delicate(paths, cwd),
+            scope=f"changes to files in {cwd}" if wide else "",
         )
 
     def _looking_up(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
@@ -353,6 +359,7 @@ class ApprovalPolicy:
             call_summary(tool, arguments),
             reason,
             shape=_exactly(tool, arguments),
+            scope="" if self._rules.problem else _tool_scope(tool),
             memorable=not description(tool, arguments) and "ref" not in arguments,  # what that is changes with the page
         )
 
@@ -364,7 +371,7 @@ def _reached(finding: Finding, wanted: Reach) -> Finding:
     """
     if finding.level >= Level.ASK or wanted in ("workspace", finding.reach):
         return finding
-    words = {"network": "it asks for the network", "machine": "it asks to run outside the sandbox"}
+    words = {"network": ASKS_FOR_NETWORK, "machine": "it asks to run outside the sandbox"}
     return asks(words[wanted], wanted)
 
 
@@ -372,6 +379,11 @@ def _caution(tool: Tool) -> str:
     """What a tool says of itself that a person should know."""
     caution = getattr(tool, "caution", "")
     return shown(caution) if isinstance(caution, str) else ""
+
+
+def _tool_scope(tool: Tool) -> str:
+    """A tool of a server says by its name what it does; one that carries a caution is asked about each time."""
+    return f"every call of {tool.spec.name}" if tool.spec.name.startswith("mcp.") and not _caution(tool) else ""
 
 
 # The catalogue and the grammar are large: they are loaded when the first command is judged.
@@ -387,6 +399,18 @@ def _fetchers() -> frozenset[str]:
     from hermes.tools.policy.analysis import FETCHERS
 
     return FETCHERS
+
+
+def _scope(command: str, findings: tuple[Finding, ...], site: Site, reach: Reach) -> str:
+    """The kind of command that an answer for the session covers, with why it is asked; empty for only this one."""
+    from hermes.tools.policy.kinds import command_kind
+
+    kind = command_kind(command, findings, site)
+    if kind is None or reach == "machine":
+        return ""
+    reasons = dict.fromkeys(one.reason for one in findings if one.level >= Level.ASK)
+    why = "; ".join([*(["with the network"] if reach == "network" else []), *reasons])
+    return shown(f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}")
 
 
 def _only_reads(command: str, site: Site) -> bool:

@@ -38,6 +38,8 @@ LOOKS_UP = Finding(Level.READ, reach="network")
 WORK = Finding(Level.WORK)
 BY_RULE = "your rules allow it"
 """The reason of what only a rule allows."""
+ASKS_FOR_NETWORK = "it asks for the network"
+"""The reason of what a model wants the network for, though nothing that was found needs it."""
 
 
 def asks(reason: str, reach: Reach = "workspace") -> Finding:

@@ -46,7 +46,7 @@ _READERS: dict[str, str] = {
     "whoami": "",
 }
 """Programs that only look, with the options that keep it so."""
-_PLAIN = frozenset(
+PLAIN_NODES = frozenset(
     (
         *("program", "list", "pipeline", "command", "command_name", "comment", "redirected_statement"),
         *("word", "number", "string", "string_content", "raw_string", "concatenation"),
@@ -62,16 +62,17 @@ def only_reads(text: str, site: Site) -> bool:
         script = read_script(text, {})
     except Unreadable:
         return False
-    if not script.kinds <= _PLAIN or not script.commands:
+    if not script.kinds <= PLAIN_NODES or not script.commands:
         return False
     for command in script.commands:
-        if not _reads(command, site):
+        if not only_looks(command, site):
             return False
         site = _moved(command, site)
     return True
 
 
-def _reads(command: Command, site: Site) -> bool:
+def only_looks(command: Command, site: Site) -> bool:
+    """Whether one command is known to change nothing."""
     if (
         command.assignments
         or command.given is not None

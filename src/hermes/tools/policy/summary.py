@@ -11,8 +11,8 @@ from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import shown
 from hermes.tools.patch import plan_patch
 
-_COMPARED = 400_000
-_SHOWN = 20_000
+_COMPARED = 400_000  # bytes of a file that is compared
+_SHOWN = 20_000  # characters of a change in a question
 
 
 def command_summary(command: str, folder: Path) -> str:
@@ -44,16 +44,17 @@ def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, 
         return call_summary(tool, arguments)
     patch = arguments.get("patch")
     if isinstance(patch, str):
-        return shown(f"{tool.spec.name}\n{_patched(patch, cwd)[:_SHOWN]}")
-    before = _text(paths[-1])
+        return shown(f"{tool.spec.name}\n{_cut(_patched(patch, cwd))}")
+    path = paths[-1]
+    before = _text(path)
     content, old, new = (arguments.get(name) for name in ("content", "old_text", "new_text"))
     if isinstance(content, str):
-        what = _new_content(before, content)
+        what = _new_content(before, content, exists=before is not None or path.exists())
     elif isinstance(old, str) and isinstance(new, str):
         what = _new_part(before, old, new, replace_all=arguments.get("replace_all") is True)
     else:
         return call_summary(tool, arguments)
-    return shown(f"{tool.spec.name} {_places(paths)}\n{what[:_SHOWN]}")
+    return shown(f"{tool.spec.name} {_places(paths)}\n{_cut(what)}")
 
 
 def _places(paths: tuple[Path, ...]) -> str:
@@ -63,25 +64,32 @@ def _places(paths: tuple[Path, ...]) -> str:
 
 def _patched(patch: str, cwd: Path) -> str:
     try:
-        return plan_patch(patch, cwd).report
+        return plan_patch(patch, cwd).preview
     except ToolFailed as error:
         return f"(as the files are now, this would fail: {error.message})\n{patch}"
 
 
-def _new_content(before: str | None, content: str) -> str:
+def _new_content(before: str | None, content: str, *, exists: bool) -> str:
     size = f"{len(content.splitlines()):,} lines, {len(content.encode(errors='replace')):,} bytes"
     if before is None:
-        return f"new content, {size}:\n{content}"
+        what = "replaces a file that can't be compared" if exists else "new content"
+        return f"{what}, {size}:\n{content}"
     return f"replaced, {size}:\n{text_diff(before, content)}"
 
 
 def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> str:
     if before is not None:
         try:
-            return edit_diff(plan_edit(before, old, new, replace_all=replace_all))
+            return edit_diff(plan_edit(before, old, new, replace_all=replace_all), whole=True)
         except ToolFailed as error:
             return f"(as the file is now, this would fail: {error.message})"
     return "\n".join([*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))])
+
+
+def _cut(text: str) -> str:
+    """What fits into a question. What does not is counted, never just gone."""
+    left = len(text) - _SHOWN
+    return f"{text[:_SHOWN]}\n... {left:,} more characters are not shown here" if left > 0 else text
 
 
 def _text(path: Path) -> str | None:

@@ -96,3 +96,17 @@ def test_an_allowed_call_is_success() -> None:
 def test_what_was_not_done_is_named_without_its_diff() -> None:
     assert heading_of("edit_file /w/a.py\n@@ -1 +1 @@\n-old\n+new") == "edit_file /w/a.py"
     assert heading_of("Run in /w:\nmake all\nmake clean") == "Run in /w: make all"
+
+
+def test_a_small_local_model_is_named() -> None:
+    local = {"provider": "embedded", "model": "qwen2.5-coder-1.5b (local)"}
+    answer = seen(event("message.assistant", text="Perhaps.", **local), DONE)
+    assert answer.note.startswith("Answered by qwen2.5-coder-1.5b (local), a small model on this machine")
+    assert "hermes setup" in answer.note
+    own = seen(event("message.assistant", text="Yes.", provider="embedded", model="my.gguf"), DONE)
+    assert "my.gguf (local)" in own.note
+
+
+def test_a_model_of_a_service_needs_no_note() -> None:
+    assert seen(event("message.assistant", text="Yes.", provider="openai", model="gpt-5"), DONE).note == ""
+    assert seen(event("turn.ended", reason="failed")).note == ""

@@ -157,6 +157,14 @@ def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
     assert read_given(question(options=[]), line) == Given("q", None, line)
 
 
+def test_what_the_answer_for_the_session_covers_is_said() -> None:
+    asked = request(scope="changes to files in /work")
+    assert lines_of(asked, PLAIN, 80)[-1] == "  s allows for this session: changes to files in /work"
+    assert label_for(asked, 80) == "Allow? y (once), s (this session), a (always exactly this), n (no)"
+    exact = "Allow? y (once), s (exactly this, this session), a (always exactly this), n (no)"
+    assert label_for(request(), 90) == exact
+
+
 def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
     once = request(memorable=False)
     assert label_for(once, 80) == "Allow? y (once), n (no)"
@@ -179,13 +187,12 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** A
 
 
 def test_a_patch_is_shown_as_one_with_its_files() -> None:
-    asked = request(name="apply_patch", arguments=msgspec.json.encode({"patch": PATCH}).decode(), summary="raw")
+    patch = msgspec.json.encode({"patch": PATCH}).decode()
+    asked = request(name="apply_patch", arguments=patch, summary="Edit src/a.py\n@@ -1 +1 @@\n-old\n+new")
     lines = lines_of(asked, Style(enabled=True), 80)
     assert "apply_patch on src/a.py, b.txt:" in lines[0]
     assert "  \x1b[31m-old\x1b[0m" in lines
-    assert "  \x1b[32m+hello\x1b[0m" in lines
-    better = asked | {"summary": "Edit src/a.py\n@@ -1 +1 @@\n-old\n+new"}
-    assert lines_of(better, PLAIN, 80)[1] == "  Edit src/a.py"
+    assert lines_of(asked, PLAIN, 80)[1] == "  Edit src/a.py"
 
 
 async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() -> None:

@@ -313,3 +313,20 @@ def test_a_patch_names_its_files_on_its_card() -> None:
     patch = "*** Begin Patch\\n*** Update File: a.py\\n*** Add File: b.txt\\n+x\\n*** End Patch"
     started = event("tool.started", call_id="c", name="apply_patch", arguments=f'{{"patch": "{patch}"}}', ts=14.0)
     assert viewed(STARTED, started).now == ["… apply_patch a.py b.txt"]
+
+
+def test_that_room_was_made_by_itself_is_said_and_that_it_could_not_be() -> None:
+    made = {"type": "session.compacted", "session_id": "s", "ts": 11.0, "before": 120_000, "after": 30_000}
+    failed = {"type": "session.compaction_failed", "session_id": "s", "ts": 11.0, "detail": "the summary was empty"}
+    trimmed = {"type": "session.trimmed", "session_id": "s", "ts": 11.0, "call_ids": ["a", "b"]}
+    shown = " ".join(viewed(event("turn.started"), made, failed, trimmed).text.split())
+    assert "its middle was summarized: about 120,000 tokens became 30,000." in shown
+    assert "could not be shortened: the summary was empty. Nothing was removed" in shown
+    assert "it no longer sees 2 old results." in shown
+    assert viewed(made).text == ""  # /compress says it itself
+
+
+def test_a_turn_that_is_out_of_steps_says_how_to_go_on() -> None:
+    detail = "stopped after 3 steps (budget.max_steps). Say “go on” to continue."
+    shown = viewed(event("turn.started"), event("turn.ended", reason="budget", detail=detail)).text
+    assert "Stopped after 3 steps (budget.max_steps). Say “go on” to continue." in shown

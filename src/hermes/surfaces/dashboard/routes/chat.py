@@ -64,6 +64,12 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=10_000, description="What the model should hear about a denial.")] = ""
 
 
+class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    approvals: Annotated[
+        ApprovalMode, Meta(description="What is not asked about; anything but 'ask' needs the scope 'approve'.")
+    ]
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
@@ -159,6 +165,7 @@ class ChatRoutes:
         one = "/api/sessions/{id}"
         return [
             Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken),
+            Endpoint("PUT", f"{one}/mode", "chat", self.set_mode, body=Mode),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
             Endpoint("POST", f"{one}/resume", "chat", self.resume),
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
@@ -184,8 +191,10 @@ class ChatRoutes:
         if said.approvals not in (None, "ask"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
-        if said.model is not None or said.approvals is not None:
-            await asyncio.to_thread(self._board.staff.choose, info.id, said.model, said.approvals)
+        if said.model is not None:
+            await asyncio.to_thread(self._board.staff.choose, info.id, said.model)
+        if said.approvals is not None:
+            await self._board.staff.set_mode(info.id, said.approvals)
         attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
         agent, text = self._board.staff.agent(info.id), attached.text
         if text.startswith("/"):  # perhaps a skill; the commands of a surface never get here
@@ -199,6 +208,15 @@ class ChatRoutes:
         if not cwd:
             return Attached(text)
         return attach(text, Shelf(Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True))
+
+    async def set_mode(self, call: Call) -> Done:
+        """Changes what is asked about in a session at once, also while a turn runs or a request waits."""
+        mode: Mode = call.body
+        session = await self._session(call)
+        if mode.approvals != "ask":
+            _require(call, "approve", "it lets Hermes do more without asking")
+        await self._board.staff.set_mode(session, mode.approvals)
+        return Done()
 
     async def interrupt(self, call: Call) -> Done:
         """Stops the running turn, wherever it runs."""

@@ -23,6 +23,12 @@ _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|$)")
 _QUOTE = re.compile(r" {0,3}> ?(.*)")
 _DELIMITER = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
+_TEXT = re.compile(
+    r"""[ ]* (?: [^\W\d_] | \*\*?[^\W_] | __?[^\W_] | `[^`] | \d+(?:[^\d.)]|[.)]\S) | ["'(\[<$@&!?…“‘„«] )""",
+    re.VERBOSE,
+)
+"""How a line begins that can become no heading, item, rule, quote, fence or table any more."""
+
 
 class Block(msgspec.Struct, frozen=True):
     """A piece that is drawn as a whole: `head` is a heading's level, an item's mark or a code block's language."""
@@ -164,7 +170,7 @@ class Blocks:
 
 def _goes_on(line: str) -> bool:
     """Whether a line that is not whole yet can be nothing but text."""
-    return line.lstrip()[:1].isalpha()
+    return _TEXT.match(line) is not None
 
 
 def _begins_text(line: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, ITALIC, STRIKE, UNDERLINE, Run
+from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, ITALIC, STRIKE, UNDERLINE, Run, flow
 
 # Emphasis closes within 2,000 characters, so that no text takes long to read.
 _PATTERNS = (
@@ -44,6 +44,36 @@ def settled(text: str) -> str:
         at = found.end()
     opener = _OPENER.search(text, at)
     return text[: opener.start()] if opener else text
+
+
+def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | None]:
+    """Where each row of a text begins in it, when it is laid out in so many cells; None where the text from there on
+    would not read the same by itself, because a mark is open or the sign before matters."""
+    runs: list[Run] = []
+    at = 0
+    for found in _INLINE.finditer(text):
+        runs += [(text[at : found.start()], f"@{at}")] if found.start() > at else []
+        runs += [(part, "") for part, _ in _run(found, "", marked=marked)]
+        at = found.end()
+    runs += [(text[at:], f"@{at}")] if at < len(text) else []
+    offsets: list[int | None] = []
+    passed: dict[str, int] = {}  # characters of a run, without blanks, that stand in rows before
+    for row in flow(runs, room):
+        offset = _nth(text, int(row[0][1][1:]), passed.get(row[0][1], 0)) if row and row[0][1] else None
+        offsets.append(offset if offset is not None and text[offset : offset + 1] not in ("_", "*") else None)
+        for part, name in row:
+            passed[name] = passed.get(name, 0) + len(part) - part.count(" ")
+    return offsets
+
+
+def _nth(text: str, start: int, number: int) -> int:
+    """Where that many characters that are no blanks, from `start` on, have passed and the next one stands."""
+    for at in range(start, len(text)):
+        if text[at] != " ":
+            if not number:
+                return at
+            number -= 1
+    return len(text)
 
 
 def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:

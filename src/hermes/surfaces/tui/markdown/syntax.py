@@ -7,8 +7,9 @@ from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLO
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_CONTEXT = 30  # lines after which the lexer may start afresh at a line that can stand for itself
-_MOST = 200  # lines after which it does in any case
+_CONTEXT = 20  # lines after which the lexer may start afresh behind a line that is not indented
+_INDENTED = 40  # ... behind any line that ends in no text or comment
+_MOST = 200  # ... in any case
 _WIDEST = 2_000  # characters of a line that is worth colours
 
 # The 16 colours of the terminal's own palette are readable on light and dark; the first that fits counts.
@@ -54,9 +55,8 @@ class Highlighter:
                 runs += [(part, _look(token)) for part in [value[max(0, start - at) :].replace("\n", "")] if part]
         self._before.append(text)
         closed = "String" not in str(last) and "Comment" not in str(last)
-        if len(self._before) >= _MOST or (
-            len(self._before) >= _CONTEXT and closed and not text.startswith((" ", "\t"))
-        ):
+        least = _INDENTED if text.startswith((" ", "\t")) else _CONTEXT
+        if len(self._before) >= _MOST or (len(self._before) >= least and closed):
             self._before.clear()
         return tuple(runs)
 

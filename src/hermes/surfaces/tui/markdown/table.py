@@ -14,6 +14,26 @@ _LEAST = 8  # cells of a column before the table becomes a list of records
 _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")
 
 
+class _Drawn:
+    """Rows of a table as they were drawn, by their number: a table that grows is not drawn anew, unless a column gets
+    wider. A table and what it would be with one more row share it."""
+
+    def __init__(self) -> None:
+        self._widths: list[int] = []
+        self._rows: dict[int, list[Row]] = {}
+
+    def at(self, widths: list[int]) -> dict[int, list[Row]]:
+        """Those in columns of this width."""
+        if widths != self._widths:
+            self._widths = widths
+            self._rows = dict[int, list[Row]]()
+        return self._rows
+
+    def forget(self, number: int) -> None:
+        """A row is not what it was."""
+        self._rows.pop(number, None)
+
+
 class Table:
     """The lines of a Markdown table, read. Each is read once, also while the table still grows."""
 
@@ -26,6 +46,7 @@ class Table:
         self._names = [self._parse(name, BOLD) for name in names]
         self._sizes = [max(1, width(plain(name))) for name in self._names]
         self._rows: list[list[list[Run]]] = []
+        self._drawn = _Drawn()
         for line in lines[2:]:
             self.add(line)
 
@@ -41,6 +62,7 @@ class Table:
         other = copy(self)
         other._rows = [*self._rows]  # noqa: SLF001 - one of its own kind
         other.add(line)
+        self._drawn.forget(len(self._rows))  # that row is still being written
         return other
 
     def rows(self, columns: int, last: int = 0) -> Iterator[Row]:
@@ -54,8 +76,11 @@ class Table:
             yield from self._line_of(self._names, widths)
             lines = (self._line * size for size in widths)
             yield ((self._line + f"{self._line}{self._cross}{self._line}".join(lines), DIM),)
-        for row in shown:
-            yield from self._line_of(row, widths)
+        drawn = self._drawn.at(widths)
+        for number, row in enumerate(shown, len(self._rows) - len(shown)):
+            if number not in drawn:
+                drawn[number] = list(self._line_of(row, widths))
+            yield from drawn[number]
 
     def _parse(self, text: str, look: str) -> list[Run]:
         return parse(text.replace("\\|", "|"), look, marked=self._marked)

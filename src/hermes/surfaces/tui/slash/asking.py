@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hermes.children.python import hermes_command
 from hermes.errors import UsageError
+from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, count, cut, one_line
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ async def approvals(chat: "Chat", mode: str) -> None:
     if mode:
         if mode not in _MODES:
             raise UsageError(f"There is no mode {mode!r}.", hint=f"One of: {', '.join(_MODES)}")
-        if await chat.is_busy():
-            return
         await chat.reconfigure(approvals=_MODES[mode])
     words = {
         "ask": "you are asked about every change to a file, and about commands that do more than work in this folder",
@@ -51,6 +50,8 @@ async def approvals(chat: "Chat", mode: str) -> None:
         "full": "nothing is asked about but what can't be understood",
     }
     chat.view.say(f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full")
+    if mode and chat.works and is_elsewhere(chat.app, chat.session):
+        chat.view.say("Another terminal or program runs this turn, with approvals of its own.")
 
 
 async def config(chat: "Chat", rest: str) -> None:

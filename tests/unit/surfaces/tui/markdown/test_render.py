@@ -1,5 +1,7 @@
 """How Markdown looks in a terminal."""
 
+import sys
+
 import pytest
 
 from hermes.surfaces.tui.markdown.inline import parse
@@ -126,3 +128,47 @@ def test_a_second_table_is_not_taken_for_the_first() -> None:
         rows = [plain(row) for row in markdown.rest(40)]
     assert rows[-2:] == [" 5 │ 6", " 7 │"]
     assert all("1" not in row for row in rows)
+
+
+LINES_OF = {
+    "paragraph": ("", "some more words and `code`, **bold** too, for a paragraph. "),
+    "item": ("- ", "some more words and `code`, **bold** too, for an item. "),
+    "bold paragraph": ("**Note:** ", "some more words for it. "),
+    "table": ("| name | text |\n|---|---|\n", "| row | what is said of a row |\n"),
+    "code": ("```python\n", "value = call(1, 'text')  # a comment\n"),
+    "quote": ("", "> a line that is quoted here\n"),
+}
+
+
+def steps(markdown: Markdown, pieces: list[str]) -> int:
+    """How many functions are called for some tokens: what drawing them takes, whatever the machine does beside it."""
+    calls = 0
+
+    def count(frame: object, kind: str, argument: object) -> None:
+        nonlocal calls
+        calls += kind in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        for piece in pieces:
+            markdown.feed(piece, 99)
+            markdown.rest(99, 30)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("kind", LINES_OF)
+def test_a_token_takes_as_little_in_a_long_block_as_in_a_short_one(kind: str) -> None:
+    head, line = LINES_OF[kind]
+
+    def taken(size: int) -> int:
+        markdown = Markdown(colours=True, ascii_only=False)
+        text = head + line * (size // len(line))
+        for at in range(0, len(text), 100):
+            markdown.feed(text[at : at + 100], 99)
+        markdown.rest(99, 30)
+        more = line * 20
+        return steps(markdown, [more[at : at + 4] for at in range(0, 400, 4)])
+
+    assert taken(7_000) < 1.6 * taken(2_500)

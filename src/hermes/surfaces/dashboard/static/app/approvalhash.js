@@ -1,6 +1,6 @@
 // The hash of a request for approval as it is shown: an answer that allows something carries it, and counts for that
 // request alone. The server computes the same (`core/answers.py`).
-const FIELDS = ["call_id", "name", "arguments", "summary", "reason", "reach", "shape", "binding", "memorable"];
+const FIELDS = ["call_id", "name", "arguments", "summary", "reason", "reach", "shape", "scope", "binding", "memorable"];
 
 /** SHA-256, in hexadecimal digits. */
 export async function approvalHash(request) {

@@ -110,8 +110,15 @@ function Talk({ id, route, search, onDrawer }) {
   const [goal, setGoal] = useGoal(route);
   const [model, setModel] = useModel(id);
   const [detail, setDetail] = useDetail(id);
-  const [wanted, setWanted] = useState(null); // what the next message changes about approvals
-  const mode = wanted ?? detail?.approvals ?? "ask";
+  const mode = detail?.approvals ?? "ask";
+  const setMode = async (approvals) => {
+    try {
+      await api.put(`/api/sessions/${encodeURIComponent(id)}/mode`, { approvals });
+      setDetail((now) => ({ ...now, approvals }));
+    } catch (error) {
+      toast(error.words, "bad");
+    }
+  };
   const current = useRef(state);
   current.current = state;
   useEffect(() => {
@@ -135,17 +142,12 @@ function Talk({ id, route, search, onDrawer }) {
     id,
     search,
     help: showKeys,
-    send: async (text, delivery = "queue", images = []) => {
-      const message = { text, images, delivery, model, approvals: wanted };
-      if (!(await conversation.outbox.send(message)) || !wanted) return;
-      setDetail((now) => ({ ...now, approvals: wanted }));
-      setWanted(null); // from now on the server knows, and another browser may choose
-    },
+    send: (text, delivery = "queue", images = []) => conversation.outbox.send({ text, images, delivery, model }),
     stop: () => stop(id),
     diff: context.diff,
     context: () => setOver({ kind: "context" }),
     beginning: () => setGoal({ seq: 1 }),
-    approvals: chooseMode(setWanted, () => setOver({ kind: "approvals" })),
+    approvals: chooseMode(setMode, () => setOver({ kind: "approvals" })),
     model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
     lastSaid: () => typed(state.items.findLast((item) => item.kind === "user" &&
       item.origin === "user")?.text ?? "").text,
@@ -184,7 +186,7 @@ function Talk({ id, route, search, onDrawer }) {
     ${over?.kind === "model" && html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
       onChoose=${choose} />`}
     ${over?.kind === "approvals" && html`<${ApprovalPicker} current=${mode} onClose=${() => setOver(null)}
-      onChoose=${(name) => (setWanted(name), setOver(null))} />`}
+      onChoose=${(name) => (setMode(name), setOver(null))} />`}
     ${over?.kind === "context" && html`<${Filling} session=${id} running=${Boolean(state.turn)}
       onClose=${() => setOver(null)} />`}
     ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;

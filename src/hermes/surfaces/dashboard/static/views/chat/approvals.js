@@ -22,11 +22,10 @@ export async function mayChoose(name) {
 }
 
 /** The button above the conversation; what is not asked about is said there in words. */
-export function ApprovalMode({ current, running, onOpen }) {
+export function ApprovalMode({ current, onOpen }) {
   const mode = MODES.find((one) => one.name === current) ?? MODES[0];
-  return html`<button type="button" class=${`button quiet mode ${mode.tone}`} disabled=${running} onClick=${onOpen}
-    aria-label=${`Approvals: ${mode.label}`} title=${running ? "It can be changed when the turn is over" :
-      `What is asked about. ${mode.note}`}><${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
+  return html`<button type="button" class=${`button quiet mode ${mode.tone}`} onClick=${onOpen}
+    aria-label=${`Approvals: ${mode.label}`} title=${`What is asked about. ${mode.note}`}><${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
 }
 
 export function ApprovalPicker({ current, onChoose, onClose }) {
@@ -37,6 +36,6 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
-    <p class="muted">It holds from your next message on, in this session, also for what others say in it.${allowed ?
+    <p class="muted">It counts at once, in this session, also while a request waits and for what others say in it.${allowed ?
       "" : " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
 }

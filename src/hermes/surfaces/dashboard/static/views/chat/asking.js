@@ -76,6 +76,8 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
+      ${request.memorable !== false &&
+        html`<dt>“This session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`}
       ${request.shape && request.memorable !== false &&
         html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`}
       ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}

@@ -28,7 +28,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     { icon: "branch", label: "Go on in a branch", run: () => branch(state.session) },
     { icon: "file", label: "What the last turn changed", run: () => chat.diff(""), open: true },
     { icon: "info", label: "What fills the window", run: () => chat.context(), open: true },
-    { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals(""), off: Boolean(state.turn) },
+    { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals("") },
     { icon: "minus", label: "Make room", run: () => compress(state.session), off: Boolean(state.turn) },
     { icon: "up", label: "To the beginning", run: () => chat.beginning(), open: true },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
@@ -43,7 +43,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
       ${state.cost > 0 ? money(state.cost) : ""}</span>
     <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
       ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
-    ${may("chat") && html`<${ApprovalMode} current=${mode} running=${Boolean(state.turn)}
+    ${may("chat") && html`<${ApprovalMode} current=${mode}
       onOpen=${() => chat.approvals("")} />`}
     <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline"
       title="Timeline"><${Icon} name="clock" /></a>

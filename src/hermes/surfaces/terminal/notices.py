@@ -1,0 +1,24 @@
+"""What Hermes does by itself in a conversation, in the same words on every surface."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.surfaces.terminal.text import count, one_line
+
+COMPACTION = frozenset(("session.compacted", "session.trimmed", "session.compaction_failed"))
+"""Events that say that room was made in the model's window, or that it could not be."""
+
+
+def compaction_words(event: Mapping[str, Any]) -> str:
+    """What became of the conversation, in sentences."""
+    match event["type"]:
+        case "session.compacted":
+            sizes = f"about {event.get('before', 0):,} tokens became {event.get('after', 0):,}"
+            return f"The conversation got too long for the model, so its middle was summarized: {sizes}."
+        case "session.trimmed":
+            number = len(event.get("call_ids") or ())
+            what = f"{count(number, 'old result')}" if number else "old pictures"
+            return f"The conversation got too long for the model, so it no longer sees {what}."
+        case _:
+            why = one_line(str(event.get("detail", "")))
+            return f"The conversation could not be shortened: {why}. Nothing was removed; it is tried again later."

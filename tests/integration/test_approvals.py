@@ -1,0 +1,138 @@
+"""Answers to requests for approval, on an agent as it is put together: what they cover, what the model reads of them,
+and what changing the mode does while one is open."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.app import App, build
+from hermes.app.agent import Agent
+from hermes.app.staff import Staff
+from hermes.events import Bus
+from hermes.schema.events import ApprovalAnswered, SessionCreated
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Auxiliary
+from hermes.testing.model_server import ModelServer
+from hermes.testing.served import Served, ServedCall
+
+SETTINGS = Settings(auxiliary=Auxiliary(title="off"))
+
+
+def writes(*paths: str) -> Served:
+    """A reply that writes files."""
+    calls = [
+        ServedCall(
+            id=f"call-{path.strip('./')}",
+            name="write_file",
+            arguments=msgspec.json.encode({"path": path, "content": "x"}).decode(),
+        )
+        for path in paths
+    ]
+    return Served(calls=tuple(calls))
+
+
+class Asked:
+    """The requests of a bus, as they come."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._queue: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        bus.subscribe(
+            "agent.approval.requested", lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event)
+        )
+
+    async def next(self) -> str:
+        return (await asyncio.wait_for(self._queue.get(), 20))["call_id"]
+
+
+class Bench:
+    def __init__(self, app: App, bus: Bus, secrets: Secrets, project: Path) -> None:
+        self.app = app
+        self.agent = Agent(app, secrets)
+        self.asked = Asked(bus)
+        self.session = app.begin(SessionCreated(surface="test", cwd=str(project))).session
+
+    def answers(self) -> list[tuple[str, str]]:
+        events = [row.event for row in self.app.store.log.every_event(self.session)]
+        return [(one.answer, one.by) for one in events if isinstance(one, ApprovalAnswered)]
+
+
+def secrets(server: ModelServer) -> Secrets:
+    return Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+
+
+@asynccontextmanager
+async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
+    project, bus = tmp_path / "project", Bus()
+    project.mkdir()
+    with build(SETTINGS, Home(tmp_path / "home"), bus=bus) as app:
+        one = Bench(app, bus, secrets(server), project)
+        with one.agent.desk.attached("test"):
+            yield one
+            await one.agent.close()
+
+
+async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(tmp_path: Path) -> None:
+    async with (
+        ModelServer(writes("a.txt"), writes("b.txt"), writes("../out.txt"), "done") as server,
+        bench(tmp_path, server) as one,
+    ):
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        assert await service.answer(one.session, await one.asked.next(), "session", by="test")
+        assert await one.asked.next() == "call-b.txt"  # asked and answered by itself
+        assert await service.answer(one.session, await one.asked.next(), "deny", by="test")
+        await service.idle(one.session)
+        assert one.answers() == [("session", "test"), ("session", "remembered"), ("deny", "test")]
+    assert (tmp_path / "project" / "b.txt").exists()
+    assert not (tmp_path / "out.txt").exists()
+
+
+async def test_the_reason_of_a_denial_reaches_the_model_with_it(tmp_path: Path) -> None:
+    async with ModelServer(writes("a.txt"), "as you say") as server, bench(tmp_path, server) as one:
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        call = await one.asked.next()
+        assert await service.answer(one.session, call, "deny", by="test", reason="call it b.txt instead")
+        await service.idle(one.session)
+        result = msgspec.json.decode(server.posts[1].body)["messages"][-1]
+    assert (result["role"], result["content"]) == ("tool", "Not run: the user said no: call it b.txt instead")
+
+
+async def test_another_mode_counts_for_the_request_that_is_open_and_the_rest_of_the_turn(tmp_path: Path) -> None:
+    async with (
+        ModelServer(writes("a.txt", "../out.txt"), writes("b.txt"), "done") as server,
+        bench(tmp_path, server) as one,
+    ):
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        assert {await one.asked.next(), await one.asked.next()} == {"call-a.txt", "call-out.txt"}
+        one.agent.use(approvals="auto-edit")
+        assert await one.agent.settle_allowed(by="test") == 1
+        assert await service.answer(one.session, "call-out.txt", "deny", by="test")
+        await service.idle(one.session)
+        assert one.answers() == [("once", "test"), ("deny", "test")]
+    assert (tmp_path / "project" / "a.txt").exists()
+    assert (tmp_path / "project" / "b.txt").exists()
+
+
+async def test_a_session_of_many_gets_another_mode_in_the_middle_of_its_turn(tmp_path: Path) -> None:
+    async with ModelServer(writes("a.txt"), writes("b.txt"), "done", writes("c.txt"), "done") as server:
+        bus, project = Bus(), tmp_path / "project"
+        project.mkdir()
+        with build(SETTINGS, Home(tmp_path / "home"), bus=bus) as app:
+            staff, asked = Staff(app, secrets(server), "test"), Asked(bus)
+            session, other = (app.begin(SessionCreated(surface="test", cwd=str(project))).session for _ in range(2))
+            await staff.service(session).submit(session, "write")
+            await asked.next()
+            await staff.set_mode(session, "auto-edit")
+            await staff.service(session).idle(session)
+            assert (project / "b.txt").exists()
+            assert (staff.approvals(session), staff.approvals(other)) == ("auto-edit", "ask")
+            await staff.service(other).submit(other, "write")
+            assert await asked.next() == "call-c.txt"  # asked there as before
+            await staff.close()

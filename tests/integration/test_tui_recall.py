@@ -1,0 +1,46 @@
+"""What a chat shows of a session that somebody comes back to, on a real database."""
+
+from pathlib import Path
+
+from tests.unit.surfaces.tui.test_view import FakeScreen
+
+from hermes.app import App, build
+from hermes.app.undo import Rewind, shadows_of
+from hermes.events import Bus
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
+from hermes.settings import Home, Settings
+from hermes.surfaces.tui.recall import recall
+from hermes.surfaces.tui.view import ChatView
+
+
+def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> None:
+    (asked,) = app.record(session, UserMessage(text=text))
+    turn = app.ids.turn()
+    app.record(session, TurnStarted(inputs=(asked.seq,)), turn=turn)
+    for number in range(results):
+        app.record(session, ToolFinished(call_id=str(number), name="x", text="", ok=True), turn=turn)
+    app.record(session, AssistantMessage(text=answer), TurnEnded(reason="done"), turn=turn)
+
+
+def recalled(app: App, session: str) -> str:
+    screen = FakeScreen(echoes=True)
+    assert not recall(app, ChatView(screen, session), screen)
+    return screen.text
+
+
+def test_what_was_undone_stays_undone(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+        session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+        say(app, session, "first question", "first answer")
+        say(app, session, "second question", "second answer", results=250)
+        rewind = Rewind(app, shadows_of(app))
+        rewind.undo(session)
+        shown = recalled(app, session)
+        assert "first question" in shown
+        assert "first answer" in shown
+        assert "second" not in shown
+        rewind.redo(session)
+        assert "second answer" in recalled(app, session)
+        rewind.undo(session, turns=2)
+        assert recalled(app, session).strip() == ""
