@@ -12,10 +12,10 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.core.budget import parse_amount
+from hermes.errors import StoreError, UsageError
 from hermes.schedules.phrases import understand
 from hermes.schedules.plan import following
 from hermes.schedules.zones import ScheduleError, local_zone
-from hermes.errors import StoreError, UsageError
 from hermes.schema.event import Event
 from hermes.schema.events import ApprovalAnswered
 from hermes.schema.messages import AssistantMessage

@@ -120,6 +120,15 @@ def _remark(event: Event) -> str:
         case ApprovalAnswered(answer=answer, by=by, reason=reason):
             word = "denied" if answer == "deny" else f"allowed ({answer})"
             text = f"{word}{' by ' + one_line(by) if by else ''}{_because(reason)}"
+        case _:
+            text = _change(event)
+    return text
+
+
+def _change(event: Event) -> str:
+    """What became of the conversation as a whole."""
+    text = ""
+    match event:
         case SessionUndone(turns=turns):
             text = f"{count(len(turns), 'turn')} undone: the model no longer sees {'it' if len(turns) == 1 else 'them'}"
         case SessionRedone():

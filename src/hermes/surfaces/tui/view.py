@@ -25,6 +25,12 @@ _ANSWERS = {
     "always": "Allowed from now on.",
     "deny": "Not allowed.",
 }
+_REMARKED = COMPACTION | {
+    "agent.model.preparing",
+    "agent.model.retried",
+    "agent.reply.rejected",
+    "agent.learning.reviewed",
+}
 _ENDS = {
     "interrupted": "Interrupted; what was written is kept.",
     "refused": "The model refused.",
@@ -171,12 +177,8 @@ class ChatView:
                 self._answered(event)
             case "agent.turn.steered":
                 self._echo(event["inputs"])
-            case "agent.model.preparing" | "agent.model.retried" | "agent.reply.rejected" | "agent.learning.reviewed":
+            case kind if kind in _REMARKED:
                 self._remark(event)
-            case kind if kind in COMPACTION:
-                if self.busy:  # what a person asked for is told by the command
-                    self._finish_reply()
-                    self.say(compaction_words(event), alarming=kind == "session.compaction_failed")
             case "agent.turn.ended":
                 self._end(event)
             case _:
@@ -195,7 +197,7 @@ class ChatView:
             self.say(f"You: {event['text']}")
 
     def _remark(self, event: Mapping[str, Any]) -> None:
-        """Something about the model that a person would wonder about."""
+        """Something that a person would wonder about."""
         match event["type"]:
             case "agent.model.preparing":
                 self._doing = preparing(event)
@@ -206,8 +208,13 @@ class ChatView:
                 if event.get("summary"):
                     how = " Decide: /learn or Alt-L" if event.get("proposals") else ""
                     self.say(one_line(event["summary"]) + how)
-            case _:
+            case "agent.reply.rejected":
                 self.say(f"The reply could not be used: {_reason(event)}")
+            case kind if self.busy:  # room that was made by itself; what a person asked for is told by the command
+                self._finish_reply()
+                self.say(compaction_words(event), alarming=kind == "session.compaction_failed")
+            case _:
+                pass
 
     def _write(self, text: str) -> None:
         """Shows more of a reply. Results are on disk before they are shown, and a quick reply may be ahead of them."""

@@ -25,7 +25,7 @@ class _Drawn:
     def at(self, widths: list[int]) -> dict[int, list[Row]]:
         """Those in columns of this width."""
         if widths != self._widths:
-            self._widths, self._rows = widths, {}
+            self._widths, self._rows = widths, dict[int, list[Row]]()
         return self._rows
 
     def forget(self, number: int) -> None:
