@@ -1,5 +1,5 @@
-"""The chat at a real pseudo-terminal: CPU until its first prompt, how long a token takes to the screen, and the CPU of a
-token at the end of a long paragraph, table or code block.
+"""The chat at a real pseudo-terminal: CPU until its first prompt, how long a token takes to the screen, and the CPU
+that a token takes at the end of a long paragraph, table or code block.
 
 A small server of our own notes when it sends each token; the token is seen when the terminal's other side reads it.
 """

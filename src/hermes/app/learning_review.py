@@ -70,7 +70,8 @@ class Reviewing:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
-                runtime = NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY, sums_up=False)
+                runtime = NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY)
+                runtime.sums_up = False
                 ended = await runtime.run(turn)
             finally:
                 failure = ended.detail if ended.reason == "failed" else ""

@@ -37,8 +37,8 @@ from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, Tex
 from hermes.schema.model import ReasoningDelta as Thought
 
 _SUM_UP = (
-    "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what you "
-    "have done, what is left to do, and how you would go on."
+    "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what "
+    "you have done, what is left to do, and how you would go on."
 )
 GO_ON = "Say “go on” to continue."
 _GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
@@ -92,14 +92,14 @@ class NativeRuntime:
         max_output_tokens: int | None = None,
         context: ContextEngine | None = None,
         sight: Sight | None = None,
-        sums_up: bool = True,
     ) -> None:
         self._model = model
         self._calls = calls
         self._context = context
         self._sight = sight
         self._max_steps = max_steps
-        self._sums_up = sums_up
+        self.sums_up = True
+        """Whether the model is asked once more at the last step, for what was done and what is left."""
         self._max_output = max_output_tokens
 
     async def run(self, turn: Turn) -> TurnEnded:
@@ -145,7 +145,7 @@ class NativeRuntime:
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:
         """The turn may go no further: the model says what it has done and what is left, and is given no more calls."""
         stopped = f"stopped after {self._max_steps} steps (budget.max_steps)."
-        if not self._sums_up:
+        if not self.sums_up:
             return _ended(turn, "budget", stopped)
         await turn.journal.record(UserMessage(text=_SUM_UP, origin="hermes"))
         try:

@@ -11,12 +11,12 @@ from pathlib import Path
 import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from hermes.store.holders import TELL_AFTER_S, tell
 from hermes.store.private import open_private
 
 log = logging.getLogger("hermes.store")
 
 _READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-_TELL = 2.0  # seconds of waiting for another process before the log says so
 
 
 def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: bool = False) -> apsw.Connection:
@@ -75,9 +75,9 @@ def patience(path: Path, timeout: float) -> Callable[[int], bool]:
             started, told = now, False
         if now - started > timeout:
             return False
-        if now - started > _TELL and not told:
+        if now - started > TELL_AFTER_S and not told:
             told = True
-            log.warning("waiting for another process to let go of %s", path)
+            tell(path, timeout)
         time.sleep(random.uniform(0.1, 1.0) * _step(now - started))  # noqa: S311 - spreading, not secrecy
         return True
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes.errors import StoreBusy
+from hermes.store.holders import TELL_AFTER_S, tell
 from hermes.store.private import open_private
 
 _NOTE_BYTES = 64
@@ -56,12 +57,17 @@ class FileLock:
             self._fd = -1
 
     def _take(self, kind: int, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
+        told = False
         while True:
             try:
                 fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() > deadline:
+                waited = time.monotonic() - began
+                if waited > TELL_AFTER_S and not told:
+                    told = True
+                    tell(self.path, timeout)
+                if waited > timeout:
                     hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
                     raise StoreBusy(f"another Hermes process is using {self.path.parent}", hint=hint) from None
                 time.sleep(0.01)

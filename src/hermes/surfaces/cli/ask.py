@@ -14,9 +14,10 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import images_of
-from hermes.errors import StoreError
+from hermes.errors import LeaseLost, StoreError
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
+from hermes.store.holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
@@ -134,8 +135,11 @@ class _Run:
         """To the end. Returns what kept the session from being saved."""
         service = self._agent.service
         try:
+            holder = await asyncio.to_thread(self._holder)
             await service.submit(self._session, self._text, images=self._images)
             self._saved = True
+            if holder and not self._elsewhere:
+                remark(f"{holder} works on this session. Your message is saved and is answered after that.")
             if self._elsewhere:
                 raise asyncio.CancelledError
             await service.idle(self._session)
@@ -145,6 +149,13 @@ class _Run:
             if not self._elsewhere:
                 await self._agent.close()
         return None
+
+    def _holder(self) -> str:
+        """The other process that runs the session, in words; empty when none does."""
+        if self._place.before is None or not is_elsewhere(self._app, self._session):
+            return ""
+        held = self._app.store.leases.holder(self._session)
+        return owner_in_words(held.owner) if held is not None else ""
 
     async def _written(self, lines: JsonLines) -> StoreError | None:
         loop = asyncio.get_running_loop()
@@ -171,6 +182,8 @@ class _Run:
                 failure = await self._answered()
         finally:
             screen.finish()
+        if failure is not None:
+            return failure  # what came meanwhile may be another process's answer
         if not screen.streams and answer.text:
             print(answer.text, flush=True)
         if answer.note:
@@ -181,6 +194,10 @@ class _Run:
 def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     """Says on stderr what went wrong, if anything did."""
     again = f"Go on with: hermes --resume {session}"
+    if isinstance(failure, LeaseLost):
+        words = "Another process took this session over, so this one stopped. What was written until then is kept."
+        say(words, f"Read what became of it: hermes sessions show {session}")
+        return FAILED
     if failure is not None:
         say(not_saved(failure), failure.hint)
         return FAILED

@@ -18,6 +18,7 @@ from hermes.settings.home import Home
 from hermes.settings.load import find_home
 from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
+from hermes.surfaces.terminal.waiting import start as start_notices
 
 MAX_BYTES = 5 * 1024 * 1024  # then the file becomes hermes.log.1, in place of the one before
 LIBRARIES = ("asyncio", "uvicorn")  # whose warnings go into the same file
@@ -114,7 +115,9 @@ class LogFile(logging.Handler):
 
 
 def start() -> None:
-    """Send what Hermes logs to its file, from the level in the settings on, and nowhere else. Once per process."""
+    """Send what Hermes logs to its file, from the level in the settings on, and nowhere else; but what is waited for is
+    shown to the person. Once per process."""
+    start_notices()
     logger = logging.getLogger("hermes")
     if any(isinstance(handler, LogFile) for handler in logger.handlers):
         return

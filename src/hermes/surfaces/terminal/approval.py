@@ -14,7 +14,7 @@ from hermes.surfaces.terminal.toolline import patched_files
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
 _CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view"}
-_EXACTLY = "exactly this, this session"
+_EXACTLY = "again this session"
 
 ASKED = frozenset(
     ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")

@@ -11,6 +11,7 @@ from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.text import count
+from hermes.surfaces.terminal.waiting import NOTICES
 from hermes.surfaces.terminal.watching import watched
 from hermes.surfaces.tui.conversation import HUNG_UP, Chat, folder_of
 from hermes.surfaces.tui.screen import PlainScreen
@@ -39,7 +40,12 @@ async def _converse(app: App, session: str, question: Question, *, is_live: bool
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
         chat.agent.learner.start()
-        with watched(chat.see), watched(chat.see, "session.*"):
+        loop = asyncio.get_running_loop()
+
+        def say(text: str) -> None:
+            loop.call_soon_threadsafe(chat.view.say, text)
+
+        with watched(chat.see), watched(chat.see, "session.*"), NOTICES.shown_by(say):
             if question.resume:
                 await chat.go_on()
             if live is not None and live.recover():

@@ -213,7 +213,7 @@ class ChatView:
             self.say(f"You: {event['text']}")
 
     def _remark(self, event: Mapping[str, Any]) -> None:
-        """Something about the model that a person would wonder about."""
+        """Something that a person would wonder about."""
         match event["type"]:
             case "agent.model.preparing":
                 self._doing = preparing(event)

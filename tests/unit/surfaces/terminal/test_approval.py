@@ -161,7 +161,7 @@ def test_what_the_answer_for_the_session_covers_is_said() -> None:
     asked = request(scope="changes to files in /work")
     assert lines_of(asked, PLAIN, 80)[-1] == "  s allows for this session: changes to files in /work"
     assert label_for(asked, 80) == "Allow? y (once), s (this session), a (always exactly this), n (no)"
-    exact = "Allow? y (once), s (exactly this, this session), a (always exactly this), n (no)"
+    exact = "Allow? y (once), s (again this session), a (always exactly this), n (no)"
     assert label_for(request(), 90) == exact
 
 

@@ -1,0 +1,66 @@
+"""Which process keeps another waiting: who holds a lock on a file, as far as this machine tells."""
+
+import logging
+import os
+import socket
+from pathlib import Path
+
+TELL_AFTER_S = 1.0
+"""Seconds of waiting before a person is told."""
+log = logging.getLogger("hermes.waiting")
+"""What is said here is for the person who waits; surfaces show it."""
+
+_LOCKS = Path("/proc/locks")
+
+
+def tell(path: Path, timeout: float) -> None:
+    """Says whom this process waits for, and for how long at most."""
+    log.warning("Waiting for %s to let go of %s (%.0f s at most) ...", holder_of(path), path, timeout)
+
+
+def holder_of(path: Path) -> str:
+    """The process that has locked a database or a lock file, in words."""
+    files = [path, path.with_name(f"{path.name}-shm")]
+    wanted = {found.st_ino for file in files if (found := _stat(file)) is not None}
+    own = os.getpid()
+    pids = [pid for pid, inode in _exclusive_locks() if inode in wanted and pid not in (own, -1)]
+    return process_in_words(pids[0]) if pids else "another process"
+
+
+def owner_in_words(owner: str) -> str:
+    """The owner of a lease: `host:pid:birth`."""
+    host, _, rest = owner.rpartition(":")[0].rpartition(":")
+    return process_in_words(int(rest)) if host == socket.gethostname() and rest.isdigit() else owner
+
+
+def process_in_words(pid: int) -> str:
+    """`hermes gateway run (process 123)`."""
+    return f"{_command(pid)} (process {pid})"
+
+
+def _exclusive_locks() -> list[tuple[int, int]]:
+    """The process and the file of each lock that shuts others out; nothing where the kernel does not list them."""
+    try:
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return []
+    rows = [line.split() for line in lines if " -> " not in line]
+    return [(int(row[4]), int(row[5].rpartition(":")[2])) for row in rows if len(row) > 5 and row[3] == "WRITE"]
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _command(pid: int) -> str:
+    """What a process is called by whoever started it: the program and its first words."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return "another process"
+    names = [word.rpartition("/")[2] for word in words if word and not word.startswith("-")]
+    at = next((place for place, name in enumerate(names) if name == "hermes"), 0)
+    return " ".join(names[at : at + 3]) or "another process"
