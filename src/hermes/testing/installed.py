@@ -113,6 +113,12 @@ class Terminal:
         os.close(self._fd)
 
     @property
+    def pid(self) -> int:
+        """The process at the terminal."""
+        assert self._process is not None, "it was not started"  # noqa: S101
+        return self._process.pid
+
+    @property
     def raw(self) -> bytes:
         """Every byte it wrote."""
         return self._written
