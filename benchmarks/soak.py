@@ -9,6 +9,7 @@ Prints each figure with its bar and ends with 1 when one is missed.
 import argparse
 import asyncio
 import contextlib
+import re
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ MAX_BYTES_PER_MESSAGE = 3_600  # of the database; a message, its answer and ever
 MAX_GROWTH_MB = 17.0  # of memory, from a quarter of the messages to the last one
 AT_ONCE = 16  # messages under way
 ANSWER_TIMEOUT_S = 120.0
+_NUMBER = re.compile(rb"message (\d+), with")
 WORDS = "and some more words of an ordinary answer, as a model would write them. " * 6
 
 
@@ -38,14 +40,14 @@ class Soak:
     def __init__(self, messages: int, chats: int) -> None:
         self.messages = messages
         self.chats = chats
-        self.answered = 0
+        self._answered: set[bytes] = set()
         self.memory: dict[int, float] = {}
         self._marks = {messages * part // 4 for part in (1, 2, 3, 4)}
 
-    def respond(self, _: Recorded) -> Served:
-        """The scripted model."""
-        self.answered += 1
-        return Served(text=f"answer {self.answered}: {WORDS}", chunk=200)
+    def respond(self, request: Recorded) -> Served:
+        """The scripted model. What is said while a turn runs is answered with it."""
+        self._answered.update(_NUMBER.findall(request.body))
+        return Served(text=f"answer {len(self._answered)}: {WORDS}", chunk=200)
 
     async def run(self, telegram: TelegramServer, pid: int) -> None:
         """Says everything, and waits for the last answer."""
@@ -62,9 +64,9 @@ class Soak:
 
     async def _until(self, answers: int) -> None:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
-        while self.answered < answers:
+        while len(self._answered) < answers:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{answers - self.answered} messages were not answered")
+                raise TimeoutError(f"{answers - len(self._answered)} messages were not answered")
             await asyncio.sleep(0.002)
 
 

@@ -27,6 +27,20 @@ async def appears(path: Path) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
+async def is_written(home: Path, text: str) -> None:
+    """Waits until somebody's words are in the log of the last session."""
+
+    def said() -> list[str]:
+        with open_store(home / "state.db") as store:
+            return [message.text for message in store.log.messages(store.sessions.find("last").id)]
+
+    for _ in range(600):
+        if text in await asyncio.to_thread(said):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{text!r} was not written")
+
+
 def ends(home: Path) -> list[str]:
     """How the turns of the last session ended."""
     with open_store(home / "state.db") as store:
@@ -134,7 +148,7 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_pa
         second = await hermes.start("--continue", "-z", "and then?")
         assert second.stdin is not None
         second.stdin.close()
-        await asyncio.sleep(1)
+        await is_written(hermes.home, "and then?")
         second.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(second.communicate(), 1.5)
         assert second.returncode == 130

@@ -486,6 +486,18 @@ def test_damage_in_the_search_index_alone_is_repaired_in_place(tmp_path: Path, l
     assert not list(tmp_path.glob("state.db.damaged*"))
 
 
+def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        store.log.append("s", UserMessage(text="needle"))
+        numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 2000)"
+        run(path, numbers + " INSERT OR IGNORE INTO search_idx SELECT i, CAST('' AS BLOB), 2 FROM n")
+        assert [hit.seq for hit in store.search.find("needle")] == [2]
+        store.log.append("s", UserMessage(text="another needle"))
+        assert [hit.seq for hit in store.search.find("needle")] == [3, 2]
+
+
 def test_a_damaged_index_does_not_keep_a_session_from_being_deleted(tmp_path: Path, large: Path) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
