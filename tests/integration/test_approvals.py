@@ -12,8 +12,9 @@ import msgspec
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.app.staff import Staff
+from hermes.core.answers import approval_hash
 from hermes.events import Bus
-from hermes.schema.events import ApprovalAnswered, SessionCreated
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary
 from hermes.testing.model_server import ModelServer
@@ -83,7 +84,10 @@ async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(
     ):
         service = one.agent.service
         await service.submit(one.session, "write")
-        assert await service.answer(one.session, await one.asked.next(), "session", by="test")
+        first = await one.asked.next()
+        (request,) = await service.pending(one.session)
+        assert isinstance(request, ApprovalRequested)
+        assert await service.answer(one.session, first, "session", by="test", shown=approval_hash(request))
         assert await one.asked.next() == "call-b.txt"  # asked and answered by itself
         assert await service.answer(one.session, await one.asked.next(), "deny", by="test")
         await service.idle(one.session)

@@ -397,7 +397,9 @@ def _crash_while_asking(desk: Desktop, *, expires: float = 0.0) -> str:
         AssistantMessage(tool_calls=calls),
         ToolStarted(call_id="a", name="wait", arguments="{}"),
         ToolStarted(call_id="b", name="wait", arguments="{}"),
-        ApprovalRequested(call_id="b", name="wait", arguments="{}", summary="wait", expires=expires),
+        ApprovalRequested(
+            call_id="b", name="wait", arguments="{}", summary="wait a while", shape="wait {}", expires=expires
+        ),
         turn="old",
     )
     return session
@@ -514,9 +516,11 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(tmp_path: Path)
         session = _crash_while_asking(desk)
         with desk.desk.attached("test"):
             assert await desk.service.settle(session)
-            assert [request.call_id for request in await desk.service.pending(session)] == ["b"]
+            (request,) = await desk.service.pending(session)
+            assert request.call_id == "b"
+            assert isinstance(request, ApprovalRequested)
             desk.tool.go.set()
-            assert await desk.service.answer(session, "b", "once", by="test")
+            assert await desk.service.answer(session, "b", "once", by="test", shown=approval_hash(request))
             await desk.service.idle(session)
             assert not await desk.service.answer(session, "b", "once", by="late")
         results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}

@@ -185,6 +185,7 @@ class Lender:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         bound = _bound(path)
         try:
+            bound.listen()
             self._server = accept_streams(bound, self._accept, limit=MAX_MESSAGE)
         except BaseException:
             bound.close()

@@ -254,11 +254,11 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
         return "auth"  # some answer a wrong key with 400
     if status in {400, 401, 403} and _is_not_entitled(said):
         return "forbidden"
+    if any(phrase in said for phrase in _NO_PICTURES):
+        status = 400  # some say 404 or 500; the same request would fail again
     usual: FailureReason = "server" if status >= 500 else "bad_request"
     if status < 400:
         usual = "not_found"  # a redirect: the address is not where the service is
-    elif any(phrase in said for phrase in _NO_PICTURES):
-        status = 400  # some say 404 or 500; the same request would fail again
     return _REASONS.get(status, usual)
 
 

@@ -420,7 +420,8 @@ async def test_what_is_no_plain_command_is_declined_and_said_only_when_nobody_ca
         with bench.desk.attached("test"):
             answering = asyncio.ensure_future(ask(bench, codex, method, **params))
             again = await bench.see("agent.approval.requested")
-            await bench.service.answer(again["session_id"], again["call_id"], "once", by="test")
+            shown = approval_hash(again)
+            await bench.service.answer(again["session_id"], again["call_id"], "once", by="test", shown=shown)
             allowed = await answering
     assert asked["reason"] == again["reason"] == "to install it"
     assert allowed["result"] != no

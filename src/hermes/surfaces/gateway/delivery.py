@@ -224,7 +224,7 @@ class Delivery:
             notice = _WAITS
         else:
             notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
-        text = "\n\n".join(part for part in (self._said, *self._remarks, notice) if part)
+        text = "\n\n".join(part for part in (*self._remarks, self._said, notice) if part)
         self._remarks.clear()
         if text:
             await self._deliver(row, text, adopt=True)
