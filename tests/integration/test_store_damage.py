@@ -492,7 +492,7 @@ def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path) -> None:
         store.log.create("s", SessionCreated())
         store.log.append("s", UserMessage(text="needle"))
         numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 2000)"
-        run(path, numbers + " INSERT OR IGNORE INTO search_idx SELECT i, CAST('' AS BLOB), 2 FROM n")  # noqa: S608
+        run(path, numbers + " INSERT OR IGNORE INTO search_idx SELECT i, CAST('' AS BLOB), 2 FROM n")  # noqa: S608 - our own text
         assert [hit.seq for hit in store.search.find("needle")] == [2]
         store.log.append("s", UserMessage(text="another needle"))
         assert [hit.seq for hit in store.search.find("needle")] == [3, 2]
