@@ -68,7 +68,7 @@ class Acceptor:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection, ssl=self._tls)
         except OSError as error:  # TLS that was not agreed on, or a peer that is gone
-            log.debug("a connection was not made: %s", error)
+            log.debug("could not set up a connection: %s", error)
             connection.close()
         except BaseException:
             connection.close()

@@ -13,7 +13,7 @@ DISTRIBUTION = "hermes-companion"
 def install_hint(extra: str) -> str:
     """How the user gets an optional part (an extra of pyproject.toml) for this copy."""
     command = _install_command(extra)
-    return f"Install it with: {command}" if command else f"Install Hermes again, with its part {extra!r}."
+    return f"Install it with: {command}" if command else f"Reinstall Hermes with the optional part {extra!r}."
 
 
 def reinstall_command(package: str) -> str:

@@ -59,7 +59,7 @@ class RepeatedErrors:
             pause = self._pauses.get(what, self._first_pause_s)
             self._pauses[what] = min(pause * 2, self._max_pause_s)
         if is_new:
-            self._log.warning("%s failed: %s; it is tried again, and further failures are counted", what, text)
+            self._log.warning("%s failed: %s; retrying, and counting further failures", what, text)
         return pause
 
     def over(self, what: str) -> None:
@@ -72,7 +72,7 @@ class RepeatedErrors:
                 return
             del self._pauses[what]
             self._problems[what] = known._replace(is_over=True)
-        self._log.warning("%s works again; it had failed %d times", what, known.count)
+        self._log.warning("%s works again after failing %d times", what, known.count)
 
     def problems(self) -> list[Problem]:
         """What fails, and what failed lately, the latest last."""

@@ -41,8 +41,8 @@ def test_an_error_that_repeats_is_logged_once_and_counted_with_a_pause_that_grow
     errors.over("accepting")
     errors.over("accepting")
     assert [record.getMessage() for record in caplog.records] == [
-        "accepting failed: [Errno 24] Too many open files; it is tried again, and further failures are counted",
-        "accepting works again; it had failed 7 times",
+        "accepting failed: [Errno 24] Too many open files; retrying, and counting further failures",
+        "accepting works again after failing 7 times",
     ]
     assert errors.problems() == [problem._replace(count=7, is_over=True)]
     assert errors.note("accepting", "again") == 1.0

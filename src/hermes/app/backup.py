@@ -209,7 +209,7 @@ def _check(members: list[tarfile.TarInfo]) -> None:
     """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
     for member in members:
         if len(member.name) > _LONGEST_NAME or member.name.count("/") > _DEEPEST or "\0" in member.name:
-            raise tarfile.TarError(f"{member.name[:60]!r}... in it is a longer or deeper name than any of Hermes")
+            raise tarfile.TarError(f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses")
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)

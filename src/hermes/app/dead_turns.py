@@ -36,5 +36,5 @@ class DeadTurns:
         try:
             await self._service(session).settle(session)
         except HermesError as error:
-            log.warning("a turn of session %s has no process any more and could not be ended: %s", session, error)
+            log.warning("could not end the turn of session %s, whose process is gone: %s", session, error)
             self._failed[session] = time.monotonic()

@@ -22,7 +22,7 @@ from hermes.store.leases import Lease
 from hermes.store.row import Row
 
 UNKNOWN = (
-    "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
+    "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
 )
 
 _VOIDING = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)  # what was shown is in the log now, or is void

@@ -90,7 +90,7 @@ class PartialText:
 
     def _fail(self, error: Exception) -> None:
         """Said once while the session is held; the reply goes on."""
-        log.warning("a reply that is being written is not kept in case of a crash: %s", error)
+        log.warning("the reply being written can't be saved, so a crash would lose it: %s", error)
         self._failed = True
         self.clear()
 

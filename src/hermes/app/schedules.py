@@ -181,8 +181,8 @@ class JobBook:
         if name.casefold() not in taken:
             return name
         if given:
-            hint = f"Give it another name, or change that one: hermes cron edit {taken[name.casefold()]}"
-            raise ScheduleError(f"There is a job called {name!r} already ({taken[name.casefold()]}).", hint=hint)
+            hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
+            raise ScheduleError(f"There is already a job called {name!r} ({taken[name.casefold()]}).", hint=hint)
         numbered = (f"{name} ({number})" for number in itertools.count(2))
         return next(one for one in numbered if one.casefold() not in taken)
 
@@ -207,10 +207,8 @@ class JobBook:
         platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
         if place and (kind in platforms or self._may_be_of_plugin(kind)):
             return
-        hint = (
-            f"There are none, file:PATH, session:ID, and chats such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
-        )
-        raise ScheduleError(f"{target!r} is no place to deliver to.", hint=hint)
+        hint = f"Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        raise ScheduleError(f"Hermes can't deliver to {target!r}.", hint=hint)
 
     def _may_be_of_plugin(self, platform: str) -> bool:
         """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""

@@ -88,7 +88,7 @@ class Approver:
         try:
             return (await self._approvals.question(QuestionAsked(call_id=number, text=text, options=options))).text
         except Exception:
-            log.exception("nobody could be asked a question of codex")
+            log.exception("could not put codex's question to anyone")
             return None
         finally:
             self.waiting -= 1
@@ -107,7 +107,7 @@ class Approver:
             if answered.reason:
                 await self._explain(answered.reason)
         except Exception:
-            log.exception("nobody could be asked about %s", request.name)
+            log.exception("could not ask anyone about %s", request.name)
             answered = ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
         finally:
             self.waiting -= 1
@@ -138,7 +138,7 @@ def _judged(judge: Callable[[], Decision]) -> Decision:
     try:
         return judge()
     except Exception:
-        log.exception("the policy could not judge a request of codex")
+        log.exception("the policy failed to judge a request from codex")
         return Decision("forbid", reason="the policy failed while judging it")
 
 

@@ -214,7 +214,7 @@ def _intention(kind: str, command: str) -> str:
     """What codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
         return f"type into the running command {command}".rstrip()
-    return command if command.strip() else "something for which codex names no command"
+    return command if command.strip() else "an action for which codex gives no command"
 
 
 def _number(call: wire.Call, item: str) -> str:
@@ -257,7 +257,7 @@ def _cut(changes: Sequence[Change], cwd: str) -> str:
     sizes = accumulate(len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1])
     hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
     files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
-    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch are not shown here{files} ...]"
+    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

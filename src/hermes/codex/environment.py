@@ -76,7 +76,7 @@ def permission_profile(environ: Mapping[str, str]) -> str:
     """What codex's sandbox allows, where the user's environment says so; empty leaves it to codex's own settings."""
     mode = environ.get(SECURITY_MODE, "").strip().lower()
     if mode and mode not in _PROFILES:
-        log.warning("%s is %r, which is none of: %s. Codex reads only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
+        log.warning("%s is %r; expected one of: %s. Codex is read-only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
         return ":read-only"
     return _PROFILES.get(mode, "")
 

@@ -263,7 +263,7 @@ class CodexSession:
 
     def _enter(self, opened: _ThreadOpened) -> None:
         if not opened.id:
-            raise CodexRefused("Codex opened a thread and did not say its id.")
+            raise CodexRefused("Codex opened a thread but did not report its id.")
         self._thread, self._rollout, self._model = opened.id, opened.rollout, opened.model
 
     async def _resume(self, client: Client, opening: Opening) -> bool:

@@ -32,7 +32,7 @@ _STOP = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
 _OUTPUT_TIMEOUT_S = 0.5  # for codex to write down a command's output that it did not report
 _OUTPUT_LOOK_S = 0.02
-_AGAIN = "Send your message again to go on."
+_AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
 
 
@@ -238,7 +238,7 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return f"Codex did not react any more, so its process was ended. {_AGAIN} {BACK}"
+                    return f"Codex stopped responding, so its process was ended. {_AGAIN} {BACK}"
                 self._reacted = loop.time()
             await self._pass_on()
 
@@ -250,7 +250,7 @@ class CodexTurn:
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = f"What was done is kept. {_AGAIN}"
+        end = f"Everything up to then was saved. {_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:

@@ -130,7 +130,7 @@ class CallRunner:
         try:
             return self._policy.judge(item.tool, item.arguments, cwd)
         except Exception:
-            log.exception("the policy could not judge a call of %s", item.call.name)
+            log.exception("the policy failed to judge a call of %s", item.call.name)
             return Decision("forbid", item.call.name, "the policy failed while judging it")
 
     async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
@@ -275,13 +275,6 @@ def fenced(text: str, source: str) -> str:
 def writable(text: str) -> str:
     """Text that can be stored and sent: what is not a character (in file names, mostly) is shown as its code."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _denial(answer: ApprovalAnswered) -> str:
-    """What the model reads of a no: with the person's words, if there are any, it can do what they want instead."""
-    if answer.reason:
-        return f"the user said no: {writable(answer.reason)}"
-    return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -18,7 +18,9 @@ class Decompressor:
         self._encoding = encoding.strip().lower()
         self._stream: zlib._Decompress | None = None
         if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
-            raise CompressionError(f"it is compressed as {encoding[:40]!r}, which was not asked for and can't be read")
+            raise CompressionError(
+                f"it is compressed as {encoding[:40]!r}, which Hermes did not ask for and can't read"
+            )
 
     @property
     def is_plain(self) -> bool:
@@ -42,7 +44,7 @@ class Decompressor:
                 if piece := self._stream.decompress(data, _PIECE_BYTES):
                     yield piece
             except zlib.error as error:
-                raise CompressionError("it says it is compressed, but can't be decompressed") from error
+                raise CompressionError("it is marked as compressed, but can't be decompressed") from error
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
 
     def _window(self, start: bytes) -> int:

@@ -270,7 +270,7 @@ class History:
     def _fate(self, call_id: str, running: str) -> str:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
-        return running if call_id in self._started else "Not run: the turn ended before it began."
+        return running if call_id in self._started else "Not run: the turn ended before this call began."
 
 
 def _with_pictures(message: Message, sources: Collection[str], changes: Mapping[str, Any]) -> Message:

@@ -15,7 +15,7 @@ _LOCKS = Path("/proc/locks")
 
 def tell(path: Path, timeout: float) -> None:
     """Says whom this process waits for, and for how long at most."""
-    log.warning("Waiting for %s to let go of %s (%.0f s at most) ...", holder_of(path), path, timeout)
+    log.warning("Waiting for %s to release %s (%.0f s at most) ...", holder_of(path), path, timeout)
 
 
 def holder_of(path: Path) -> str:

@@ -163,8 +163,8 @@ def _require_current(found: Finding, path: Path) -> None:
     if found.state is State.CURRENT:
         return
     what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
-    hint = "Nothing was changed. Copy it to a folder that you may write to, and set HERMES_HOME to that."
-    raise StoreError(f"{path} {what}, and can't be written here to put that right", hint=hint)
+    hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
+    raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)
 
 
 class _Opening:

@@ -43,7 +43,7 @@ def find_unindexed(
                 numbers = {number for (number,) in memory.execute(_MATCHES, (expression,))}
                 matching.extend([row for row in rows if row.id in numbers][: limit - len(matching)])
             if time.monotonic() > deadline:
-                log.warning("the search index is being made; of what is not in it yet only the newest was looked at")
+                log.warning("the search index is still being built; of other messages only the newest were searched")
                 break
     return found
 

@@ -142,9 +142,7 @@ def editor() -> list[str]:
 
 def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
     if found := passed_over(name, environ):
-        hint = (
-            f"The one at {found} is not used, as it lies in a project. If you trust it, set EDITOR to its whole path."
-        )
+        hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
         return HermesError(f"The editor was not found: {name}.", hint=hint)
     return HermesError(f"The editor was not found: {name}.", hint="Set VISUAL or EDITOR to one that is installed.")
 

@@ -60,17 +60,17 @@ def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bo
         set_value(home.config, f"custom_providers.{name}.key_env", key_env)
     pick = f"hermes model pick {name}:{model or 'MODEL'}"
     if key_env and load_secrets(home=home).get(key_env) is None:
-        print(f"{name} is added.")
+        print(f"Added {name}.")
         say(f"{key_env} is not set yet.", f"Store it with: hermes config set {key_env}; then: {pick}", alarming=False)
         return 0
     if not model:
-        print(f"{name} is added. Let it answer: {pick}")
+        print(f"Added {name}. To use it: {pick}")
         return 0
     if not tried and not _answers(name, model):
-        say(f"{name} is added, but does not answer. The model of before stays.", f"Use it all the same: {pick} --force")
+        say(f"Added {name}, but it does not answer. Your current model stays.", f"To use it anyway: {pick} --force")
         return FAILED
     set_model(name, model)
-    print(f"{name} is added and answers from now on, with {model}.")
+    print(f"Added {name}. From now on {model} answers.")
     return 0
 
 

@@ -183,14 +183,14 @@ class Ingest:
         """
         kind = payload.get("type", topic)
         if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
-            self._refuse("a name that no event has")
+            self._refuse("its topic is reserved")
             return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
         if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
                 self._publish_row(topic, session, epoch, seq)
             else:
-                self._refuse("of a durable kind, but no row")
+                self._refuse("it is of a durable kind, but is not a row")
             return False
         if seq and isinstance(session, str) and not self._app.is_news(session, epoch, seq):
             self.known += 1
@@ -208,7 +208,7 @@ class Ingest:
         except SessionNotFound:
             return False
         except StoreError as error:  # what can't be looked up is not believed
-            log.debug("whether there is a session %.200r can't be told: %s", session, error)
+            log.debug("can't tell whether session %.200r exists: %s", session, error)
             return True
 
     def _publish_row(self, topic: str, session: str, epoch: int, seq: int) -> None:

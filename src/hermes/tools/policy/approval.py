@@ -190,7 +190,7 @@ class ApprovalPolicy:
             return finding
         for name in sorted(found.programs if finding.reason != BY_RULE else found.programs & _fetchers()):
             if program := site.own_program(name):
-                reason = f"{name} is {program} here, a program of the project that may do anything"
+                reason = f"{name} is {program} here, a program of the project that could do anything"
                 return Finding(Level.ASK, reason, finding.reach, once=True)
         return finding
 

@@ -25,7 +25,7 @@ export async function mayChoose(name) {
 export function ApprovalMode({ current, onOpen }) {
   const mode = MODES.find((one) => one.name === current) ?? MODES[0];
   return html`<button type="button" class=${`button quiet mode ${mode.tone}`} onClick=${onOpen}
-    aria-label=${`Approvals: ${mode.label}`} title=${`What is asked about. ${mode.note}`}><${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
+    aria-label=${`Approvals: ${mode.label}`} title=${`What Hermes asks about. ${mode.note}`}><${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
 }
 
 export function ApprovalPicker({ current, onChoose, onClose }) {
@@ -36,6 +36,6 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
-    <p class="muted">It counts at once, in this session, also while a request waits and for what others say in it.${allowed ?
+    <p class="muted">A change applies to this session at once, also to a waiting request and to what others write here.${allowed ?
       "" : " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
 }
