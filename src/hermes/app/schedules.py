@@ -132,8 +132,8 @@ class JobBook:
         found, planned = self.store.change(job.id, lambda found: found, plan, dropped="the clock was set back")
         self.changed(found, "edited", planned)
 
-    def count_anew(self, job: Job, rule: Rule) -> None:
-        """An interval that was counted from a clock that was ahead is counted from now."""
+    def restart_interval(self, job: Job, rule: Rule) -> None:
+        """Restarts a job's interval from now, after the clock was set back."""
         self._change(job, "edited", "the clock was set back", rule=rule)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
@@ -176,7 +176,7 @@ class JobBook:
         self._app.bus.publish(event.topic, payload_of(event))
 
     def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
-        """The name, if no other job has it. One that nobody gave gets a number; one that somebody did is refused."""
+        """The name, if no other job has it. Otherwise a generated name gets a number; a given one is refused."""
         taken = {job.name.casefold(): job.id for job in self.store.jobs() if job.id != but}
         if name.casefold() not in taken:
             return name
@@ -187,7 +187,7 @@ class JobBook:
         return next(one for one in numbered if one.casefold() not in taken)
 
     def _checked(self, job: Job) -> Job:
-        """The job, if it can be kept."""
+        """The job, if it is valid."""
         _check_fields(job)
         if job.deliver != NOWHERE:
             self._check_target(job.deliver)

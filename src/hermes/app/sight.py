@@ -35,7 +35,7 @@ class Sight:
         return bool(self._blind)
 
     async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> list[Event]:
-        """Describes the pictures that the model does not get, once each; says of new ones that it does not get them."""
+        """Describes each picture that the model does not get, once, and tells the user about new ones."""
         hidden = {
             image.source: (image, message) for message, image in _pictures(messages) if self._blind or image.withheld
         }

@@ -99,7 +99,7 @@ class Window:
                     return
                 time.sleep(self._errors.note("accepting connections to the event socket", error))
                 continue
-            self._errors.over("accepting connections to the event socket")
+            self._errors.succeeded("accepting connections to the event socket")
             threading.Thread(target=self._answer, args=(peer,), name="hermes-window-reader", daemon=True).start()
 
     def _answer(self, peer: socket.socket) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.programs import find_program, passed_over
+from hermes.children.programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
 
 OLDEST, NEWEST = (0, 130), (0, 166)
@@ -66,7 +66,7 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
 
 def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
     """What to do when there is no codex program that can be used."""
-    found = "" if configured else passed_over("codex", environ)
+    found = "" if configured else skipped_program("codex", environ)
     if not found:
         return INSTALL
     return (

@@ -1,4 +1,4 @@
-"""Which answer fits which question: kinds must match, and whoever allows a call must have been shown that very call."""
+"""Which answer fits which question: kinds must match, and a person can only allow a call that they were shown."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads the arguments of a tool call, strictly: what is wrong with them is said in words the model can act on."""
+"""Reads the arguments of a tool call strictly; errors are worded so that the model can act on them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import msgspec
 MAX_DEPTH = 100
 """How deep lists and objects in a call may be nested."""
 DAMAGED = "\x00"
-"""Stands for a character that was lost on the way. JSON does not allow it, so such a call can't be run by mistake."""
+"""Stands for a character lost in transit. JSON does not allow it, so such a call can't be run by mistake."""
 
 
 class BadArguments(ValueError):

@@ -126,7 +126,7 @@ class CallRunner:
         )
 
     def _judged(self, item: Ready, cwd: Path) -> Decision:
-        """The boundary of the policy: one that fails means no."""
+        """The policy's decision. A policy that fails means no."""
         try:
             return self._policy.judge(item.tool, item.arguments, cwd)
         except Exception:
@@ -249,7 +249,7 @@ def refusal_of(answer: ApprovalAnswered) -> str:
 
 
 def _denial(answer: ApprovalAnswered) -> str:
-    """What the model reads of a no: a person who gave a reason has said what they want instead."""
+    """What the model reads when a call is denied: the person's reason, if any, says what to do instead."""
     refusal = refusal_of(answer)
     return refusal if answer.reason else f"{refusal}. Do not try to do the same in another way."
 
@@ -260,7 +260,7 @@ def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:
 
 
 def readable(result: ToolResult) -> str:
-    """What a model reads of a result, whichever tool it is from: nothing hidden, and the words of others marked."""
+    """The text of a result for the model: without hidden characters, and with text from outside marked as such."""
     text = without_hidden(result.text)
     return writable(fenced(text, result.source) if result.source else text)
 

@@ -1,4 +1,4 @@
-"""Bodies of HTTP answers that come compressed: gzip, and deflate with or without its header."""
+"""Decompresses the bodies of HTTP responses: gzip, and deflate with or without its header."""
 
 import zlib
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ _PIECE_BYTES = 64 * 1024
 
 
 class CompressionError(Exception):
-    """Compressed in a way that can't be read, or damaged; the message says which."""
+    """The body is damaged, or compressed in a way that Hermes can't read; the message says which."""
 
 
 class Decompressor:
-    """Decompresses in small steps, so that little data can't become much memory before the reader sees it."""
+    """Decompresses in small steps, so that a small body can't fill the memory before the reader sees it."""
 
     def __init__(self, encoding: str) -> None:
         """`encoding` is the Content-Encoding header. CompressionError if it names something else."""
@@ -29,7 +29,7 @@ class Decompressor:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was begun has ended."""
+        """Whether the compressed data is complete."""
         return self._stream is None or self._stream.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What is done when a provider does not accept a picture: it is sent smaller once, then left out. Pure.
+"""What to do when a provider rejects a picture: send it smaller once, then leave it out. Pure functions.
 
 A picture stays in the conversation, so one that is refused would fail every later turn too.
 """
@@ -15,7 +15,7 @@ _NO_EYES = ("support image", "support vision", "image input", "image_url", "mult
 
 
 def is_about_pictures(error: ModelError, messages: Sequence[Message]) -> bool:
-    """Whether the pictures of a request may be why it was not accepted."""
+    """Whether the pictures of a request may be why it was rejected."""
     fresh, all_of_them = _pictures(messages)
     if not all_of_them or error.reason not in _REASONS:
         return False
@@ -57,7 +57,7 @@ def _sources(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
-    """The pictures that were never accepted, as no reply followed them, and all. Withheld ones are not sent."""
+    """The pictures that no reply has followed yet, so none was ever accepted, and all pictures that are sent."""
     fresh: list[Image] = []
     earlier: list[Image] = []
     is_fresh = True

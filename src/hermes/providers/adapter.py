@@ -47,7 +47,7 @@ class Reader(Protocol):
     def feed(self, event: ServerEvent) -> list[ModelEvent]: ...
 
     def whole(self, body: bytes) -> list[ModelEvent]:
-        """Reads a reply that came at once, as JSON, from a server that does not stream."""
+        """Reads a whole reply, sent as one JSON object by a server that does not stream."""
         ...
 
     def message(self) -> AssistantMessage:

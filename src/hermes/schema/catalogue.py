@@ -105,9 +105,9 @@ unsubscribe(handle)
 {", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
 Every field listed below is always present, even at its default.
 
-*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. A value that JSON can't hold never raises:
-subscribers in the same process get it unchanged, other processes and the page get a string; `stats().unencodable`
-counts such events.
+*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. A value that JSON can't hold never
+raises: subscribers in the same process get it unchanged, other processes and the page get a string;
+`stats().unencodable` counts such events.
 
 *Namespaces*: Hermes publishes {_names(_published())} and the topic `gap`, as listed below.
 Reserved for later versions: {_names(RESERVED_NAMESPACES)}.

@@ -14,7 +14,7 @@ _BACKWARDS = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOP
 
 
 def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
-    """Raises unless the newest row about the call is a question that this answers. So only the first answer counts."""
+    """Raises unless the newest row about the call is a question that this answer fits. So only the first one counts."""
     for columns in connection.execute(_BACKWARDS, (session,)):
         match Row(*columns).event:
             case (ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)) as request:

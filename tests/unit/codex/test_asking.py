@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.approver import Approver, Explain, Judge, nothing_to_explain
+from hermes.codex.approver import Approver, Explain, Judge, drop_reason
 from hermes.codex.asking import Asking
 from hermes.codex.failures import CodexRefused
 from hermes.codex.items import Change, FileChange, McpCall
@@ -36,7 +36,7 @@ def asker(
     items: Any = None,
     rows: Rows | None = None,
     cwd: str = "/w",
-    explain: Explain = nothing_to_explain,
+    explain: Explain = drop_reason,
 ) -> Asking:
     """What answers codex, with a policy that leaves everything to the person."""
     rows = rows or Rows()

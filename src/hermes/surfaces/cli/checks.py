@@ -280,13 +280,13 @@ def sandbox(site: Site) -> list[Finding]:
 
 def git(site: Site) -> list[Finding]:
     """Undo, and the history of memory and skills, are kept by git."""
-    from hermes.children.programs import find_program, passed_over
+    from hermes.children.programs import find_program, skipped_program
 
     found = find_program("git", site.environ)
     if found:
         return [Finding("git", OK, found)]
     text = "git is not installed: turns can't be undone, and memory and skills have no history"
-    if elsewhere := passed_over("git", site.environ):
+    if elsewhere := skipped_program("git", site.environ):
         text = f"{elsewhere} is not used, because a model could have written it. {text[0].upper()}{text[1:]}"
     return [Finding("git", WARN, text, "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).")]
 

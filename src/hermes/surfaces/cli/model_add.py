@@ -52,7 +52,7 @@ def add_file(text: str) -> int:
 
 
 def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bool = False) -> int:
-    """Adds a service under a name, and lets its model answer if it does; `tried`: it has just been seen to."""
+    """Adds a service, and makes its model the default if it answers. `tried`: it has just answered a test."""
     check_service(name, base_url, key_env)
     home = find_home().ensure()
     set_value(home.config, f"custom_providers.{name}.base_url", base_url.rstrip("/"))
@@ -75,7 +75,7 @@ def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bo
 
 
 def _answers(name: str, model: str) -> bool:
-    """Makes one tiny call and says what came of it."""
+    """Makes one tiny call and prints the result."""
     from hermes.surfaces.cli.model_test import try_once
 
     home = find_home()

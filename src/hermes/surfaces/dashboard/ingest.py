@@ -178,8 +178,8 @@ class Ingest:
     def _passes(self, topic: str, payload: dict[str, Any]) -> bool:
         """Whether a relayed event is to be published as it was sent.
 
-        Of a session in this home's log an event of a durable kind counts only as the row that the log has: that row is
-        published, whatever was sent. Otherwise whoever may publish could change what a person is asked to allow.
+        An event of a durable kind in a session of this home counts only if the log has that row, and the row is what is
+        published. Otherwise a client that may publish could change what a person is asked to allow.
         """
         kind = payload.get("type", topic)
         if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
