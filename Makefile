@@ -24,7 +24,7 @@ install: $(VENV)/run.stamp ## set up and put `hermes` on your PATH (a link in ~/
 test: $(VENV)/dev.stamp ## set up and run all tests (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest $(ARGS)
 
-test-pythons: $(VENV)/dev.stamp ## run what touches sockets, signals and argparse on the other Pythons found
+test-pythons: $(VENV)/dev.stamp ## run the tests of sockets, signals and argparse on the other Pythons found
 	@$(BIN)/python scripts/test_pythons.py $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs

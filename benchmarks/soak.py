@@ -1,5 +1,5 @@
-"""A gateway that works for a long time: thousands of messages in many chats, one process, against a loopback Telegram
-and a scripted model. Looks at what grows with each message: memory, and the database, by what is in it.
+"""A gateway under long load: thousands of messages in many chats, one process, against a loopback Telegram and a
+scripted model. Measures what grows with each message: memory, and the database by table and kind of row.
 
     python -m benchmarks.soak [--messages 20000] [--per-chat 2] [--quick]
 

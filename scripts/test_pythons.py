@@ -1,7 +1,7 @@
-"""Runs what touches sockets, signals and argparse on every supported Python that is found besides the one at hand.
+"""Runs the tests of sockets, signals and argparse on every other supported Python that it finds.
 
-Interpreters are `python3.X` on PATH or a version of pyenv. Each gets an environment of its own in `.venvs`, which is
-made anew when the locked dependencies change. Arguments are passed on to pytest; without any, TESTS are run.
+Interpreters are `python3.X` on PATH or a version of pyenv. Each gets its own environment in `.venvs`, which is rebuilt
+when the locked dependencies change. Arguments are passed on to pytest; without any, TESTS are run.
 """
 
 import hashlib

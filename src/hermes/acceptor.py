@@ -1,6 +1,6 @@
-"""Accepting connections. A process that is out of file handles says so once, and tries again with a growing pause.
+"""Accepts connections. When the process has run out of file handles, logs that once and retries with a growing pause.
 
-asyncio's own servers would log a traceback for each connection that could wait, every second.
+asyncio's own servers would log a traceback for every pending connection, every second.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ log = logging.getLogger("hermes.acceptor")
 
 
 class Acceptor:
-    """Accepts connections on a socket that listens, from when it is made until it is closed."""
+    """Accepts connections on a listening socket, from its creation until `close`."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class Acceptor:
         self._accepting = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Accepts no more. The socket is closed; connections go on."""
+        """Stops accepting and closes the listening socket. Open connections continue."""
         self._accepting.cancel()
         for task in list(self._connecting):
             task.cancel()
         self._listener.close()
 
     async def wait_closed(self) -> None:
-        """Returns once nothing is being accepted."""
+        """Returns once no connection is being accepted any more."""
         await asyncio.gather(self._accepting, *self._connecting, return_exceptions=True)
 
     async def _run(self) -> None:
@@ -59,7 +59,7 @@ class Acceptor:
                     return
                 await asyncio.sleep(self._errors.note(self._what, error))
                 continue
-            self._errors.over(self._what)
+            self._errors.succeeded(self._what)
             task = loop.create_task(self._connect(connection))
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
@@ -68,7 +68,7 @@ class Acceptor:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection, ssl=self._tls)
         except OSError as error:  # TLS that was not agreed on, or a peer that is gone
-            log.debug("a connection was not made: %s", error)
+            log.debug("could not set up a connection: %s", error)
             connection.close()
         except BaseException:
             connection.close()
@@ -78,7 +78,7 @@ class Acceptor:
 def accept_streams(
     listener: socket.socket, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any], *, limit: int
 ) -> Acceptor:
-    """The same with a reader and a writer for each connection, of which `serve` is told."""
+    """An acceptor that calls `serve` with a reader and a writer for each connection."""
     loop = asyncio.get_running_loop()
 
     def protocol() -> asyncio.BaseProtocol:

@@ -111,11 +111,11 @@ class LeaseLost(StoreError):
 
 
 class AnswerRefused(StoreError):
-    """An answer does not fit the question that it is for."""
+    """An answer does not fit its question."""
 
 
 class AnsweredAlready(AnswerRefused):
-    """The question of an answer is not open, or not any more."""
+    """The question is not open, or no longer open."""
 
 
 class ImportRejected(StoreError):

@@ -1,7 +1,7 @@
 """How this copy of Hermes was installed, and the command that adds a part to exactly this copy.
 
-The command names this copy's own folder, or a distribution that is installed already, so that an index is asked only
-for the part's own packages and never for a product of our name.
+The command names this copy's own folder, or a distribution that is installed already, so that pip asks an index
+only for the part's own packages, and never for another product of the same name.
 """
 
 import sys
@@ -13,16 +13,16 @@ DISTRIBUTION = "hermes-companion"
 def install_hint(extra: str) -> str:
     """How the user gets an optional part (an extra of pyproject.toml) for this copy."""
     command = _install_command(extra)
-    return f"Install it with: {command}" if command else f"Install Hermes again, with its part {extra!r}."
+    return f"Install it with: {command}" if command else f"Reinstall Hermes with the optional part {extra!r}."
 
 
 def reinstall_command(package: str) -> str:
-    """What to type to get one of the packages we run on anew."""
+    """The command that reinstalls one of our dependencies."""
     return _pip("install", "--upgrade", "--force-reinstall", "--no-deps", package)
 
 
 def _install_command(extra: str) -> str:
-    """Empty when nobody knows how this copy came here."""
+    """The command that installs an optional part; empty if it is unknown how this copy was installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

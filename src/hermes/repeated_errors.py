@@ -1,4 +1,4 @@
-"""Errors that come again and again: logged once, then counted, with a pause that grows."""
+"""Repeated errors: each is logged once, then counted, with a growing pause between attempts."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ from typing import NamedTuple
 FIRST_PAUSE_S = 0.1
 MAX_PAUSE_S = 5.0
 CALM_S = 10.0
-"""Without an error for so long, something works again; what fails now and then is not logged each time."""
+"""After this long without an error, something counts as working again, so occasional failures don't fill the log."""
 
 _REMEMBERED_S = 3600.0
 _MAX_PROBLEMS = 32
@@ -27,7 +27,7 @@ class Problem(NamedTuple):
 
 
 class RepeatedErrors:
-    """What fails in one process, by what was tried. Safe to use from several threads."""
+    """The errors of one process, by what failed. Thread-safe."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RepeatedErrors:
         self._pauses: dict[str, float] = {}
 
     def note(self, what: str, error: BaseException | str) -> float:
-        """Takes in that `what` failed; the first time in a row is logged. Returns how many seconds to wait."""
+        """Records that `what` failed, and logs the first failure in a row. Returns how many seconds to wait."""
         text = error if isinstance(error, str) else str(error) or type(error).__name__
         now = self._clock()
         with self._lock:
@@ -59,11 +59,11 @@ class RepeatedErrors:
             pause = self._pauses.get(what, self._first_pause_s)
             self._pauses[what] = min(pause * 2, self._max_pause_s)
         if is_new:
-            self._log.warning("%s failed: %s; it is tried again, and further failures are counted", what, text)
+            self._log.warning("%s failed: %s; retrying, and counting further failures", what, text)
         return pause
 
-    def over(self, what: str) -> None:
-        """Takes in that `what` went well."""
+    def succeeded(self, what: str) -> None:
+        """Records that `what` succeeded."""
         if what not in self._pauses:  # nearly always
             return
         with self._lock:
@@ -72,10 +72,10 @@ class RepeatedErrors:
                 return
             del self._pauses[what]
             self._problems[what] = known._replace(is_over=True)
-        self._log.warning("%s works again; it had failed %d times", what, known.count)
+        self._log.warning("%s works again after failing %d times", what, known.count)
 
     def problems(self) -> list[Problem]:
-        """What fails, and what failed lately, the latest last."""
+        """What is failing or failed recently, latest last."""
         before = self._clock() - _REMEMBERED_S
         with self._lock:
             for what, known in list(self._problems.items()):

@@ -467,7 +467,7 @@ async def test_a_picture_that_the_model_does_not_get_is_said_in_the_answer(share
     async with shared("I can't see it.") as (it, _):
         answer = await it.client.chat.completions.create(model="hermes", messages=[_with_pixel()])
         content = str(answer.choices[0].message.content)
-        assert content.startswith("[A picture was not shown to")
+        assert content.startswith("[A picture was not sent to")
         assert content.endswith("]\n\nI can't see it.")
 
 

@@ -311,7 +311,7 @@ async def test_a_picture_that_the_model_does_not_get_is_said_on_stderr(tmp_path:
     async with ModelServer("I can't see it") as server:
         done = await InstalledHermes(tmp_path, server.url).run("-z", "what is this?", "--image", str(picture))
         assert (done.code, done.out) == (0, "I can't see it\n"), done.err
-        assert "A picture was not shown to" in done.err
+        assert "A picture was not sent to" in done.err
         assert "images: true" in done.err
 
 

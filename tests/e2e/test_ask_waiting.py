@@ -60,7 +60,7 @@ async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -
         first = await begun(hermes, "-z", "one")
         await asyncio.wait_for(server.hanging.wait(), _TIMEOUT_S)
         second = await begun(hermes, "--continue", "-z", "two")
-        told = await said(second, "works on this session")
+        told = await said(second, "is working on this session")
         assert f"(process {first.pid})" in told
         for process in (second, first):
             process.terminate()
@@ -79,5 +79,5 @@ async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_o
             app.record(session.id, AssistantMessage(text="the answer of another"), TurnEnded(reason="done"))
         out, err = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
         assert (process.returncode, out) == (1, b"")
-        assert "Another process took this session over" in err.decode()
+        assert "Another process took over this session" in err.decode()
         assert f"hermes sessions show {session.id}" in err.decode()

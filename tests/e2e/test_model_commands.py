@@ -72,7 +72,7 @@ async def test_a_service_that_does_not_answer_is_not_made_the_default(tmp_path: 
         hermes = InstalledHermes(tmp_path, server.url)
         done = await hermes.run("model", "add", "dead", "--base-url", "http://127.0.0.1:9/v1", "--model", "x")
         assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
-        assert "dead is added, but does not answer. The model of before stays." in done.err
+        assert "Added dead, but it does not answer. Your current model stays." in done.err
         assert "hermes model pick dead:x --force" in done.err
         assert (await hermes.run("-z", "hi")).out == "still me\n"
 

@@ -280,6 +280,6 @@ def test_a_name_that_is_too_deep_or_long_is_refused(home: Home, tmp_path: Path, 
     with tarfile.open(source, "w:gz") as archive:
         member(archive, "state.db")
         member(archive, name)
-    with pytest.raises(HermesError, match="deeper name"):
+    with pytest.raises(HermesError, match="longer or deeper"):
         restore(home, source, stamp="now")
     assert said(home) == ["remember the fjord"]

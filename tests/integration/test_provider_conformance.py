@@ -302,7 +302,7 @@ async def test_a_cut_is_retried_and_what_was_streamed_is_void(caller: Caller) ->
         (Fault(html=True), "malformed", "an HTML page titled “Sign in”"),
         (Fault(empty=True), "malformed", "cut before its end"),
         (Fault(body="just text", content_type="text/plain"), "malformed", "just text"),
-        (Fault(body='{"choices":[]}', content_type="application/json"), "malformed", "not a stream"),
+        (Fault(body='{"choices":[]}', content_type="application/json"), "malformed", "expected a stream"),
         (Fault(body='{"error":{"message":"no model"}}', content_type="application/json"), "server", "no model"),
         (Fault(body="garbage\n\n"), "malformed", "belongs to no event"),
     ],

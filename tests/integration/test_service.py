@@ -308,9 +308,9 @@ async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(tmp_p
             await desk.service.submit(session, "one")
             request = await asked
             call = request["call_id"]
-            with pytest.raises(AnswerRefused, match="answered in different ways"):
+            with pytest.raises(AnswerRefused, match="take different kinds of answers"):
                 await desk.service.reply(session, call, "yes", by="test")
-            with pytest.raises(AnswerRefused, match="answered in different ways"):
+            with pytest.raises(AnswerRefused, match="take different kinds of answers"):
                 elsewhere.record(session, QuestionAnswered(call_id=call, text="yes", by="elsewhere"))
             assert [one.call_id for one in await desk.service.pending(session)] == [call]
             assert await desk.service.answer(session, call, "once", by="test", shown=approval_hash(request))

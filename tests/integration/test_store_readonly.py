@@ -115,4 +115,4 @@ def test_a_damaged_one_is_refused_and_left_alone(tmp_path: Path) -> None:
     (said,) = read_without_writing(tmp_path)
     assert said.startswith("StoreError")
     assert "is damaged" in said
-    assert "can't be written here" in said
+    assert "can't write here" in said

@@ -206,7 +206,9 @@ async def test_compressed_pages_are_read_also_bare_deflate(tmp_path: Path) -> No
             assert "packed" in (await fetch(server.url)).text
 
 
-@pytest.mark.parametrize(("encoding", "words"), [("br", "which was not asked for"), ("gzip", "can't be decompressed")])
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("br", "which Hermes did not ask for"), ("gzip", "can't be decompressed")]
+)
 async def test_a_compression_that_can_not_be_read_says_so(tmp_path: Path, encoding: str, words: str) -> None:
     page = Page(b"not compressed", headers=HTML | {"Content-Encoding": encoding})
     async with served(always(page), tmp_path) as (server, fetch):

@@ -34,15 +34,15 @@ def test_an_error_that_repeats_is_logged_once_and_counted_with_a_pause_that_grow
     (problem,) = errors.problems()
     assert (problem.what, problem.count, problem.since, problem.last) == ("accepting", 6, 1001.0, 1006.0)
     assert not problem.is_over
-    errors.over("accepting")  # too early to tell
+    errors.succeeded("accepting")  # too early to tell
     assert errors.problems() == [problem]
     assert errors.note("accepting", OSError(24, "Too many open files")) == 8.0
     clock.now += 11
-    errors.over("accepting")
-    errors.over("accepting")
+    errors.succeeded("accepting")
+    errors.succeeded("accepting")
     assert [record.getMessage() for record in caplog.records] == [
-        "accepting failed: [Errno 24] Too many open files; it is tried again, and further failures are counted",
-        "accepting works again; it had failed 7 times",
+        "accepting failed: [Errno 24] Too many open files; retrying, and counting further failures",
+        "accepting works again after failing 7 times",
     ]
     assert errors.problems() == [problem._replace(count=7, is_over=True)]
     assert errors.note("accepting", "again") == 1.0
@@ -55,4 +55,4 @@ def test_what_is_long_over_is_forgotten_and_there_are_never_many(errors: Repeate
     assert len(errors.problems()) == 32
     clock.now += 3601
     assert errors.problems() == []
-    errors.over("never failed")
+    errors.succeeded("never failed")

@@ -74,12 +74,12 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Who answers, in a word or two: an engine that is not Hermes' own is named."""
+        """The model that answers; with another engine than Hermes' own, its name comes first."""
         return f"{CODEX} {self.name}".strip() if self.engine == "codex" else self.name or self.provider
 
 
 class CurrentPolicy:
-    """Implements the `Policy` port with the policy as it is when a call is judged: the mode may change in a turn."""
+    """Implements the `Policy` port with whichever policy is current for each call: the mode may change in a turn."""
 
     def __init__(self, current: Callable[[], ApprovalPolicy]) -> None:
         self._current = current
@@ -93,19 +93,19 @@ class CurrentPolicy:
         self._current().remember(request)
 
     def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
-        """What may be done with a command of another engine."""
+        """Judges a command that another engine wants to run."""
         return self._current().check(command, folder, workspace=workspace)
 
     def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
-        """The same for changes to files."""
+        """Judges changes to files that another engine wants to make."""
         return self._current().check_files(paths, workspace, below=below)
 
     def check_host(self, host: str) -> Decision:
-        """The same for reaching a host."""
+        """Judges whether another engine may reach a host."""
         return self._current().check_host(host)
 
     def check_tool(self, name: str) -> Decision:
-        """The same for a tool of an MCP server."""
+        """Judges a call that another engine wants to make to a tool of an MCP server."""
         return self._current().check_tool(name)
 
 
@@ -231,7 +231,7 @@ class Agent:
         return settled
 
     def _allows(self, session: str, asked: ApprovalRequested, cwd: Path) -> bool:
-        """Whether the policy would let a call run by now that was asked about before."""
+        """Whether the current policy would run, without asking, a call that is waiting for an answer."""
         tool = self.tools(session).get(asked.name)
         if tool is None:
             return False
@@ -350,7 +350,7 @@ class Agent:
         yield await self._auxiliary.helper("review", session)
 
     def _codex_review(self, session: str, tools: Mapping[str, Tool]) -> AbstractAsyncContextManager[Runtime] | None:
-        """Who has a login of codex and no key is reviewed by codex: the local model is too small for it."""
+        """Codex as the reviewer, for users with a codex login and no key: the local model is too small for reviews."""
         wanted = self._auxiliary.wanted("review")
         if self.engine_of(session) != "codex" or wanted not in ("main", "auto") or not self._is_keyless():
             return None

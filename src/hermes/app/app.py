@@ -61,7 +61,7 @@ class App:
         self.clock = clock
         self.ids = ids
         self.errors = RepeatedErrors(log)
-        """What fails again and again in this process."""
+        """Errors that keep repeating in this process."""
         self._bus = bus
         self._store: Store | None = None
         self._closed = False
@@ -152,7 +152,7 @@ class App:
         return self._told.has(session, epoch, seq)
 
     def is_news(self, session: str, epoch: int, seq: int) -> bool:
-        """Whether a row of another home's log, which its process sent, comes for the first time."""
+        """Whether a row of another home's log, sent by its process, is new here."""
         return self._sent.claim(session, epoch, seq)
 
     def go_live(self, secrets: Secrets, surface: str = "terminal") -> None:

@@ -69,7 +69,7 @@ class Desk:
         return future
 
     async def opened(self, session: str, call_id: str) -> Waiting:
-        """The place for the answer to a question, once it is asked."""
+        """The future that gets the answer to a question, once the question is asked."""
         if (found := self.find(session, call_id)) is not None:
             return found
         awaited = self._awaited.setdefault((session, call_id), asyncio.get_running_loop().create_future())

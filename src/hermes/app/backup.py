@@ -30,7 +30,7 @@ _LAST = "objects"  # of a git folder: what its refs point to was written before 
 _DRAFT = ".backup-"
 _KEPT = "The home is as it was."
 _SECRET_FILES = (".env", "dashboard/keys.json", "gateway/api_keys.json", "gateway/status.json", "bridge", "webhooks")
-"""Keys, what they sign, and events that wait to be sent with them: never in a backup without secrets."""
+"""Keys, what they sign, and events queued to be sent with them: never in a backup without secrets."""
 _SHORTEST_SECRET = 8
 _LONGEST_NAME, _DEEPEST = 1_000, 60
 
@@ -98,7 +98,7 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 def secret_values(home: Home) -> frozenset[str]:
-    """The secrets of a home, as they could stand in other files: in `.env`, and the key of its dashboards."""
+    """The secrets of a home (the values in `.env` and the dashboards' key), to look for in other files."""
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
@@ -111,7 +111,7 @@ def secret_values(home: Home) -> frozenset[str]:
 
 
 def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None) -> Backup:
-    """Fills the archive; without files that hold secrets, when `withheld` says which those are."""
+    """Fills the archive, leaving out files for which `withheld` is true."""
     masked = 0
     spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
     with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
@@ -142,13 +142,13 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
 
 
 def _spellings(value: str) -> set[str]:
-    """A value as it is, and as JSON writes it, once and inside other JSON."""
+    """A value itself, as JSON writes it, and as JSON inside JSON writes it."""
     once = msgspec.json.encode(value).decode()[1:-1]
     return {value, once, msgspec.json.encode(once).decode()[1:-1]}
 
 
 def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
-    """Whether a file is one of secrets, by its place, its name or what is in it."""
+    """Whether a file holds a secret, judging by its location, its name or its content."""
     if any(name.is_relative_to(place) for place in _SECRET_FILES) or is_secret(name):
         return True
     if path.is_symlink() or not path.is_file():
@@ -209,7 +209,7 @@ def _check(members: list[tarfile.TarInfo]) -> None:
     """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
     for member in members:
         if len(member.name) > _LONGEST_NAME or member.name.count("/") > _DEEPEST or "\0" in member.name:
-            raise tarfile.TarError(f"{member.name[:60]!r}... in it is a longer or deeper name than any of Hermes")
+            raise tarfile.TarError(f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses")
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)

@@ -1,5 +1,5 @@
-"""Turns whose process is gone. Whoever looks at a session ends such a turn: what it had said is kept, calls that ran
-have an unknown outcome, and what still waits for a person can be answered."""
+"""Ends turns whose process is gone, for sessions that somebody is looking at. The text shown so far is kept, running
+calls get an unknown outcome, and open requests can still be answered."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _RETRY_S = 60.0  # when a turn could not be ended
 
 
 class DeadTurns:
-    """Runs as a task of a surface that shows sessions. `sessions` are those that somebody looks at now."""
+    """Runs as a task of a surface that shows sessions. `sessions` returns those that somebody is looking at now."""
 
     def __init__(self, sessions: Callable[[], Iterable[str]], service: Callable[[str], SessionService]) -> None:
         self._sessions = sessions
@@ -36,5 +36,5 @@ class DeadTurns:
         try:
             await self._service(session).settle(session)
         except HermesError as error:
-            log.warning("a turn of session %s has no process any more and could not be ended: %s", session, error)
+            log.warning("could not end the turn of session %s, whose process is gone: %s", session, error)
             self._failed[session] = time.monotonic()

@@ -45,7 +45,7 @@ class LogFollower:
             except (StoreError, OSError) as error:
                 await asyncio.sleep(self._app.errors.note(READING, error))
             else:
-                self._app.errors.over(READING)
+                self._app.errors.succeeded(READING)
             await asyncio.sleep(LISTEN)
 
 

@@ -1,7 +1,7 @@
-"""What hooks are told of: made from the events of the sessions that this process runs, and published as `gateway.*`,
-in every process, with hooks or without.
+"""The events that hooks receive: derived from the events of sessions that this process runs, and published as
+`gateway.*` in every process, whether or not it has hooks.
 
-Whoever publishes such an event here tells the hooks too; so the gateway does with its commands.
+Hooks also receive such events when other code publishes them here, as the gateway does for its commands.
 """
 
 import logging
@@ -142,7 +142,7 @@ class HookEvents:
 
 
 def _runner(app: "App") -> "HookRunner | None":
-    """What runs the hooks of the home; None when it has none."""
+    """The runner of the home's hooks; None when there are no hooks."""
     if not app.home.hooks.is_dir():
         return None
     from hermes.plugins.hook_runner import HookRunner

@@ -22,7 +22,7 @@ from hermes.store.leases import Lease
 from hermes.store.row import Row
 
 UNKNOWN = (
-    "Outcome unknown: the process ended while it ran. It may or may not have taken effect; check before you go on."
+    "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
 )
 
 _VOIDING = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)  # what was shown is in the log now, or is void
@@ -30,7 +30,7 @@ _BEHIND = 0.005  # seconds that a noted row may wait for company
 
 
 def crashed(partial: str) -> list[Event]:
-    """How a turn ends whose process is gone: with what it had shown of a reply, behind the results of its calls."""
+    """The rows that end a turn whose process is gone: the text shown of its last reply, if any, and the end."""
     said: list[Event] = [AssistantMessage(text=partial, finish="interrupted")] if partial.strip() else []
     return [*said, TurnEnded(reason="crashed", detail="Everything up to then was saved.")]
 
@@ -140,18 +140,18 @@ class SessionJournal:
         self._show(event)
 
     def close(self) -> None:
-        """This process lets go of the session."""
+        """Called when this process stops running the session."""
         if self._partial and self.history.open_turn:
             self._partial.leave()
         elif self._partial:
             self._partial.clear()
 
     def partial(self) -> str:
-        """What the process that ran the open turn had shown of a reply before it was gone."""
+        """The text of a reply that the vanished process of the open turn had already shown."""
         return self._partial.take(self._mark(self.history.open_turn)) if self._partial else ""
 
     def drop_partial(self) -> None:
-        """That is in the log now."""
+        """Deletes that text, now that the log has it."""
         if self._partial:
             self._partial.drop()
 

@@ -81,7 +81,7 @@ class Reviewing:
         return ended
 
     async def _by_engine(self, engine: AbstractAsyncContextManager[Runtime], turn: Turn) -> TurnEnded:
-        """The same by an engine of its own: it is told the conversation anew, in a folder where nothing is."""
+        """The same review by another engine, which gets the whole conversation, in an empty folder."""
         history = turn.history
         history.codex_thread = None
         history.turns.append(Beginning(0, "review", len(history.messages) - 1, frozenset()))
@@ -142,7 +142,7 @@ class OnlyLearning:
         """Nothing is asked, so nothing is remembered."""
 
     def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:  # noqa: ARG002 - as above
-        """Of what an engine asks by itself, nothing is allowed either."""
+        """Denies whatever the engine itself asks for."""
         return _NO
 
     def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:  # noqa: ARG002 - as above

@@ -1,5 +1,5 @@
-"""The part of a reply that is not in the log yet, in a file. A killed process leaves it behind; whoever ends its turn
-takes it into the log."""
+"""Keeps the part of a reply that is not in the log yet in a file. A killed process leaves the file behind, and the
+process that ends its turn writes the text into the log."""
 
 import asyncio
 import hashlib
@@ -16,8 +16,8 @@ _DELAY_S = 0.05  # a reply that is whole sooner never touches the disk
 
 
 class PartialText:
-    """The file of one session. Each piece is written at once and none is synced: it outlives the process, not the
-    machine. A file that can't be written costs only what a crash would lose."""
+    """The file of one session. Each piece is written at once but never synced: the text survives a killed process, not
+    a power cut. If the file can't be written, only a crash loses text."""
 
     def __init__(self, home: Home, session: str) -> None:
         self._home = home
@@ -29,7 +29,7 @@ class PartialText:
         self._failed = False
 
     def add(self, piece: str, mark: str) -> None:
-        """The next piece of the reply that `mark` names."""
+        """Appends a piece of the reply identified by `mark`."""
         if self._file >= 0:
             self._write(piece)
         elif not self._failed:
@@ -39,7 +39,7 @@ class PartialText:
                 self._later = asyncio.get_running_loop().call_later(_DELAY_S, self._open)
 
     def clear(self) -> None:
-        """The reply is in the log, or void."""
+        """Forgets the text: the reply is in the log, or void."""
         if self._later is not None:
             self._later.cancel()
             self._later = None
@@ -50,7 +50,7 @@ class PartialText:
             self._path.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """The turn does not go on here, and has no end: what was shown stays for whoever ends it."""
+        """Closes the file but keeps it, for the process that will end the turn."""
         if self._later is not None:
             self._later.cancel()
             self._open()
@@ -59,7 +59,7 @@ class PartialText:
             self._file = -1
 
     def take(self, mark: str) -> str:
-        """What a process that is gone had written of the reply that `mark` names."""
+        """The text that a vanished process wrote of the reply identified by `mark`."""
         try:
             head, _, text = self._path.read_text(encoding="utf-8", errors="ignore").partition("\n")
         except OSError:
@@ -67,7 +67,7 @@ class PartialText:
         return text if head == mark else ""
 
     def drop(self) -> None:
-        """Removes what `take` has read; it is in the log now."""
+        """Deletes the text that `take` has read, now that the log has it."""
         self._path.unlink(missing_ok=True)
 
     def _open(self) -> None:
@@ -89,8 +89,8 @@ class PartialText:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Said once while the session is held; the reply goes on."""
-        log.warning("a reply that is being written is not kept in case of a crash: %s", error)
+        """Logs the error once per run of the session; the reply continues."""
+        log.warning("the reply being written can't be saved, so a crash would lose it: %s", error)
         self._failed = True
         self.clear()
 

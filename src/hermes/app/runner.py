@@ -68,9 +68,9 @@ class Workshop(msgspec.Struct, frozen=True):
     finish: Callable[[str, Path], Awaitable[None]]
     """Keeps how the files stand at the end of a turn, for undo."""
     errors: RepeatedErrors = msgspec.field(default_factory=lambda: RepeatedErrors(log))
-    """What fails again and again in this process."""
+    """Errors that keep repeating in this process."""
     partial: Callable[[str], PartialText | None] = lambda _: None
-    """Where what is shown of a session's reply is kept in case its process is killed."""
+    """Where the text shown of a session's reply is kept, in case the process is killed."""
 
 
 class Runner:
@@ -107,9 +107,9 @@ class Runner:
         self.interrupt()
 
     async def run(self) -> None:
-        """Works until nothing waits any more. When another process has the session, waits until it has done it.
+        """Works until nothing is waiting any more. While another process runs the session, waits for it.
 
-        One that is to stop only writes down what a crash left.
+        A runner that is to stop only records what a crash left.
         """
         lease = await self._take()
         if lease is None and not self.stopping:
@@ -270,7 +270,7 @@ class Runner:
             except StoreError as error:
                 self._shop.errors.note(f"renewing the lease of session {self.session}", error)
             else:
-                self._shop.errors.over(f"renewing the lease of session {self.session}")
+                self._shop.errors.succeeded(f"renewing the lease of session {self.session}")
 
     async def _listen(self, journal: SessionJournal) -> None:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""
@@ -293,7 +293,7 @@ class Runner:
         except StoreError as error:
             await asyncio.sleep(self._shop.errors.note(what, error))
             return
-        self._shop.errors.over(what)
+        self._shop.errors.succeeded(what)
         for row in rows:
             self._hear(row)
 

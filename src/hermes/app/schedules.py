@@ -132,8 +132,8 @@ class JobBook:
         found, planned = self.store.change(job.id, lambda found: found, plan, dropped="the clock was set back")
         self.changed(found, "edited", planned)
 
-    def count_anew(self, job: Job, rule: Rule) -> None:
-        """An interval that was counted from a clock that was ahead is counted from now."""
+    def restart_interval(self, job: Job, rule: Rule) -> None:
+        """Restarts a job's interval from now, after the clock was set back."""
         self._change(job, "edited", "the clock was set back", rule=rule)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
@@ -176,18 +176,18 @@ class JobBook:
         self._app.bus.publish(event.topic, payload_of(event))
 
     def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
-        """The name, if no other job has it. One that nobody gave gets a number; one that somebody did is refused."""
+        """The name, if no other job has it. Otherwise a generated name gets a number; a given one is refused."""
         taken = {job.name.casefold(): job.id for job in self.store.jobs() if job.id != but}
         if name.casefold() not in taken:
             return name
         if given:
-            hint = f"Give it another name, or change that one: hermes cron edit {taken[name.casefold()]}"
-            raise ScheduleError(f"There is a job called {name!r} already ({taken[name.casefold()]}).", hint=hint)
+            hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
+            raise ScheduleError(f"There is already a job called {name!r} ({taken[name.casefold()]}).", hint=hint)
         numbered = (f"{name} ({number})" for number in itertools.count(2))
         return next(one for one in numbered if one.casefold() not in taken)
 
     def _checked(self, job: Job) -> Job:
-        """The job, if it can be kept."""
+        """The job, if it is valid."""
         _check_fields(job)
         if job.deliver != NOWHERE:
             self._check_target(job.deliver)
@@ -207,10 +207,8 @@ class JobBook:
         platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
         if place and (kind in platforms or self._may_be_of_plugin(kind)):
             return
-        hint = (
-            f"There are none, file:PATH, session:ID, and chats such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
-        )
-        raise ScheduleError(f"{target!r} is no place to deliver to.", hint=hint)
+        hint = f"Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        raise ScheduleError(f"Hermes can't deliver to {target!r}.", hint=hint)
 
     def _may_be_of_plugin(self, platform: str) -> bool:
         """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""

@@ -76,7 +76,7 @@ def fitting(book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Le
         if (job.prompt, job.schedule) in here:
             left.append(Left(what, "it is here already"))
         elif job.name.casefold() in names:
-            left.append(Left(what, "there is another job of that name"))
+            left.append(Left(what, "there is already a job with that name"))
         else:
             names.add(job.name.casefold())
             found.append(draft)

@@ -12,7 +12,7 @@ from hermes.app.schedules_delivery import Deliver, Deliveries
 from hermes.app.schedules_run import JobRun, Outcome
 from hermes.app.schedules_watch import on_watch
 from hermes.errors import HermesError, StoreError, in_sentences
-from hermes.schedules.plan import GRACE, backlog, counted_anew, following
+from hermes.schedules.plan import GRACE, backlog, following, restarted_interval
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
 from hermes.store.leases import TTL
@@ -25,7 +25,7 @@ LOOK = 2.0
 _ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
 _DAY = 86_400.0
 _RAN = ("running", "done", "failed")
-_LOOKING = "looking after schedules"
+_LOOKING = "checking schedules"
 _TWICE = 1000  # instants that are looked at when the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
@@ -82,7 +82,7 @@ class ScheduleLoop:
         except Exception as error:  # the main of this task: without it nothing would ever run again
             log.exception("schedules can't be looked after; it is tried again")
             return max(LOOK, self._app.errors.note(_LOOKING, error))
-        self._app.errors.over(_LOOKING)
+        self._app.errors.succeeded(_LOOKING)
         return pause
 
     async def step(self) -> float:
@@ -114,8 +114,8 @@ class ScheduleLoop:
             coming = self._next_new(job, now)
             if coming is None:
                 continue
-            if (rule := counted_anew(job, coming.due, now, self._ran(job))) is not None:
-                self._book.count_anew(job, rule)
+            if (rule := restarted_interval(job, coming.due, now, self._ran(job))) is not None:
+                self._book.restart_interval(job, rule)
             elif job.id not in planned:
                 store.plan(coming)
             elif all(one.cause == "schedule" and one.due > coming.due for one in planned[job.id]):

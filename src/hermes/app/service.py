@@ -75,8 +75,8 @@ class SessionService:
     ) -> bool:
         """Answers a request for approval, wherever it waits; False when it is not open (any more).
 
-        `shown` is the `approval_hash` of what the person saw. Raises AnswerRefused when they allow something else. The
-        model reads the `reason` of a no together with it.
+        `shown` is the `approval_hash` of the request the person saw. Raises AnswerRefused if another one is waiting.
+        The model reads the `reason` together with a denial.
         """
         answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason))
         return await self._settle(session, answered)
@@ -117,9 +117,9 @@ class SessionService:
         return place.done() and place.result() == answered
 
     async def _asked_again(self, session: str, call_id: str) -> Waiting | None:
-        """The place for the answer to a question whose process is gone: the session goes on here, and asks once more.
+        """Continues a session whose process is gone, asks its question again, and returns the future for the answer.
 
-        None when it does not, because its time is up or codex, which would have run it, is gone too.
+        None if the question is not asked again: it has expired, or codex, which would have run the call, is gone too.
         """
         self._start(session)
         opened = asyncio.ensure_future(self._shop.desk.opened(session, call_id))
@@ -136,9 +136,9 @@ class SessionService:
         self._start(session)
 
     async def settle(self, session: str) -> bool:
-        """Ends the session's turn if its process is gone, and begins no other; False when there is none like that.
+        """Ends the session's open turn if its process is gone, and begins no other. False if there was no such turn.
 
-        Whoever shows a session calls this. Raises when the end can't be written.
+        Surfaces that show a session call this. Raises when the end can't be written.
         """
         if session in self._tasks or not await asyncio.to_thread(self._has_dead_turn, session):
             return False

@@ -35,7 +35,7 @@ class Sight:
         return bool(self._blind)
 
     async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> list[Event]:
-        """Describes the pictures that the model does not get, once each; says of new ones that it does not get them."""
+        """Describes each picture that the model does not get, once, and tells the user about new ones."""
         hidden = {
             image.source: (image, message) for message, image in _pictures(messages) if self._blind or image.withheld
         }
@@ -78,13 +78,13 @@ class Sight:
 
 def _withheld(sources: tuple[str, ...], model: str, *, described: bool) -> PictureWithheld:
     what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
-    instead = "; another model described it instead" if described else ""
+    instead = f"; another model described {'it' if len(sources) == 1 else 'them'} instead" if described else ""
     provider, _, name = model.partition(":")
     label = model if name else f"the model of {provider}"
     detail = (
-        f"{what} not shown to {label}, which is not known to see pictures{instead}. If it can see, set"
-        f" custom_providers.{provider}.models with images: true for {name or 'it'}; else choose a model that can with:"
-        " hermes model, or name one in auxiliary.vision."
+        f"{what} not sent to {label}, because Hermes does not know that it can see pictures{instead}. If it can, set"
+        f" images: true for {name or 'it'} in custom_providers.{provider}.models; otherwise choose a model that can see"
+        " (hermes model), or name one in auxiliary.vision."
     )
     return PictureWithheld(sources=sources, why="text_only", detail=detail)
 

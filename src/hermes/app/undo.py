@@ -67,8 +67,8 @@ class Rewind:
             return UndoReport(row.turns, _words(history, first), outcome, self._note())
 
     def retry(self, session: str, *, force: bool = False, files: bool = True, via: str = "") -> UndoReport:
-        """Takes the last turn back and says the same words again; whoever runs the session answers them. With `via`,
-        the message that asked for it is what gets the answer."""
+        """Takes the last turn back and submits the same words again. With `via`, the reply goes to the message that
+        asked for the retry."""
         with self._held(session) as lease:
             history = self._settled(lease)
             (last,) = _last(history, 1)
@@ -94,7 +94,7 @@ class Rewind:
             return shadow.diff(wanted, helps=self._helps(session))
 
     def deletes(self, session: str, *, turns: int = 1, force: bool = False) -> tuple[str, ...]:
-        """The files that `undo` of so many turns would delete: a surface asks before it does."""
+        """The files that undoing so many turns would delete. Surfaces ask the user first."""
         session = self._app.store.sessions.find(session).id
         shadow = self._shadow(session)
         if shadow is None:

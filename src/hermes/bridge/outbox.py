@@ -178,7 +178,7 @@ class Outbox:
         return (1, self._large.popleft()) if self._read >= self._large_behind else None
 
     def _render_each(self, events: list[Mapping[str, Any]]) -> None:
-        """Makes frames of events that can't go together."""
+        """Encodes events one by one, when they can't be encoded together."""
         self._large_behind = self._read
         self._large.extend(self._rendered(str(event["type"]), event) + b"}" for event in events)
 
@@ -217,7 +217,7 @@ class Outbox:
         return head + data
 
     def _shortened(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event with the beginnings of its long texts, and without what is long otherwise. `cut` names them."""
+        """The event with long texts cut and other long values left out. `cut` names those fields."""
         short: dict[str, Any] = {}
         cut: list[str] = []
         for name, value in event.items():
@@ -231,7 +231,7 @@ class Outbox:
 
 
 def _encoded(events: list[Mapping[str, Any]]) -> bytes:
-    """Frames with commas between them; nothing when one of the events is no JSON, and has to go by itself."""
+    """The frames joined by commas; empty if one of the events is not JSON and has to be encoded by itself."""
     if any(type(event) is Unencodable for event in events):
         return b""
     try:

@@ -97,9 +97,9 @@ class Window:
             except OSError as error:
                 if self._is_closed:
                     return
-                time.sleep(self._errors.note("accepting readers of events", error))
+                time.sleep(self._errors.note("accepting connections to the event socket", error))
                 continue
-            self._errors.over("accepting readers of events")
+            self._errors.succeeded("accepting connections to the event socket")
             threading.Thread(target=self._answer, args=(peer,), name="hermes-window-reader", daemon=True).start()
 
     def _answer(self, peer: socket.socket) -> None:

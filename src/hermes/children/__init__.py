@@ -1,2 +1,2 @@
-"""Programs that Hermes starts: its own Python without anything of the folder it starts in (`python`), helper programs
-from outside every workspace (`programs`), and programs spoken to through pipes that never outlive it (`child`)."""
+"""Programs that Hermes starts: its own Python, which loads no code from the current folder (`python`), helper programs
+from outside every workspace (`programs`), and programs we talk to through pipes, which end with Hermes (`child`)."""

@@ -1,7 +1,7 @@
-"""Helper programs of our own use (git, rg, bwrap, codex, an editor, ...): found once, by absolute path, outside every
-workspace. What lies in a workspace may have been written by a model, and these programs run outside the sandbox.
+"""Finds the helper programs that Hermes itself runs (git, rg, bwrap, codex, an editor, ...), as absolute paths outside
+every workspace. A model may have written what is in a workspace, and these programs run outside the sandbox.
 
-A folder of PATH is passed over when it is relative, lies in a workspace, or is one that a project brings along
+A folder of PATH is skipped when it is relative, is inside a workspace, or belongs to a project
 (`node_modules/.bin`, a virtual environment other than our own).
 """
 
@@ -16,16 +16,16 @@ _workspaces: set[str] = set()
 
 
 def add_workspace(folder: Path) -> None:
-    """From now on no helper program of this process is taken from that folder: commands of a model write there."""
+    """From now on this process takes no helper program from that folder, because a model's commands can write there."""
     real = os.path.realpath(folder)
     if not _holds(real, _SYSTEM_FOLDERS):  # the sandbox lets nobody write there
         _workspaces.add(real)
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Where a helper program is: the first on PATH that a model can't have written; None when there is none.
+    """The path of a helper program: the first on PATH that a model can't have written; None if there is none.
 
-    A `name` with a folder in it was chosen by the user, and is taken as it is.
+    A `name` with a folder in it was chosen by the user, and is used as given.
     """
     if os.path.dirname(name):  # noqa: PTH120
         chosen = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
@@ -39,35 +39,35 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def beside_python(name: str) -> str | None:
-    """A program that was installed together with Hermes: whoever can replace it can replace Hermes itself."""
+    """A program installed together with Hermes. Anyone who can replace it can replace Hermes itself."""
     program = os.path.join(os.path.dirname(sys.executable), name)  # noqa: PTH118, PTH120
     return program if _is_program(program) else None
 
 
-def passed_over(name: str, environ: Mapping[str, str]) -> str:
-    """Where a program of that name is on PATH that is not used, because a model may have written it; or nothing."""
+def skipped_program(name: str, environ: Mapping[str, str]) -> str:
+    """The path of a program that is on PATH but not used, because a model may have written it; else empty."""
     folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
     programs = (os.path.abspath(os.path.join(folder, name)) for folder in folders)  # noqa: PTH100, PTH118
     return "" if find_program(name, environ) else next(filter(_is_program, programs), "")
 
 
 def trusted_path(environ: Mapping[str, str]) -> str:
-    """The PATH for a helper program: what it starts in turn comes from outside every workspace too."""
+    """The PATH for a helper program, so that programs it starts come from outside every workspace too."""
     return os.pathsep.join(_trusted(environ.get("PATH") or os.defpath, _current_workspaces()))
 
 
 @lru_cache(maxsize=64)
 def _first(name: str, search_path: str, workspaces: frozenset[str]) -> str:
-    """Looked for once; what is not found is looked for again, as the user may install it meanwhile."""
+    """The first match, remembered. A program that was not found is looked for again: the user may have installed it."""
     for folder in _trusted(search_path, workspaces):
         program = os.path.join(folder, name)  # noqa: PTH118
-        if _is_program(program) and not leads_into(program, workspaces):
+        if _is_program(program) and not is_inside(program, workspaces):
             return program
     raise FileNotFoundError(name)
 
 
-def leads_into(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path lies in one of these folders, as it is written or by its links."""
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is inside one of these folders, as written or with its links resolved."""
     places = {os.path.normpath(path), os.path.realpath(path)}
     return any(_is_below(place, folder) for place in places for folder in folders)
 
@@ -75,11 +75,11 @@ def leads_into(path: str, folders: Iterable[str]) -> bool:
 @lru_cache(maxsize=16)
 def _trusted(search_path: str, workspaces: frozenset[str]) -> tuple[str, ...]:
     absolute = [folder for folder in search_path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117
-    return tuple(one for one in absolute if not leads_into(one, workspaces) and not _is_a_projects(one))
+    return tuple(one for one in absolute if not is_inside(one, workspaces) and not _is_project_folder(one))
 
 
-def _is_a_projects(folder: str) -> bool:
-    """Whether it is where a project keeps programs of its own, whichever project."""
+def _is_project_folder(folder: str) -> bool:
+    """Whether a folder is one where projects keep their own programs."""
     above = os.path.dirname(os.path.normpath(folder))  # noqa: PTH120
     if os.path.basename(above) == "node_modules":  # noqa: PTH119
         return True
@@ -88,7 +88,7 @@ def _is_a_projects(folder: str) -> bool:
 
 
 def _current_workspaces() -> frozenset[str]:
-    """Those that were named, and the folder this process is in; a home is one only when a session works in it."""
+    """The registered workspaces and the current folder. The user's home counts only if a session works in it."""
     try:
         return _with_folder(os.getcwd(), os.path.expanduser("~"), frozenset(_workspaces))  # noqa: PTH109, PTH111
     except FileNotFoundError:  # it was deleted

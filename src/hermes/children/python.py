@@ -12,15 +12,15 @@ _INSTALLED_IN = _RUN_MODULE.parents[2]
 
 
 def python_command(*arguments: str) -> tuple[str, ...]:
-    """This Python with these arguments, deaf to the folder it starts in."""
+    """This Python with these arguments; it loads no code from the folder it starts in."""
     return (sys.executable, *_isolation(), *arguments)
 
 
 def module_command(module: str, *arguments: str) -> tuple[str, ...]:
-    """A module as a program. A copy that Python does not find by itself is named by its path.
+    """Runs a module as a program. A copy of Hermes that Python can't import by itself is started by its path.
 
-    The line may be written down for later (a systemd unit, codex's settings), so it holds no path that changes with
-    the version of Python.
+    The command may be stored (in a systemd unit, in codex's settings), so it contains no path that changes with the
+    version of Python.
     """
     if str(_INSTALLED_IN) in (*site.getsitepackages(), site.getusersitepackages()):
         return python_command("-m", module, *arguments)
@@ -33,13 +33,13 @@ def hermes_command(*arguments: str) -> tuple[str, ...]:
 
 
 def own_code() -> tuple[Path, ...]:
-    """Where what runs as this Hermes lies: its environment and its packages, by their real paths."""
+    """The real paths of the environment and the packages that this Hermes runs from."""
     package = Path(__file__).resolve().parents[1]
     return (Path(sys.prefix).resolve(), package, package.with_name("hermes_events"))
 
 
 def _isolation() -> tuple[str, ...]:
-    """The options, with what this process was itself told through PYTHON* variables."""
+    """The isolating options, and the options that stand for this process's own PYTHON* variables."""
     options = ["-E", "-P"]
     if site.getusersitepackages() not in sys.path:  # else Hermes itself may be installed there
         options.append("-s")

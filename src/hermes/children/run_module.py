@@ -1,6 +1,6 @@
-"""Runs a module as a program. A program of its own: `python -E -P run_module.py MODULE ARGUMENTS...`
+"""Runs a module as a program: `python -E -P run_module.py MODULE ARGUMENTS...`
 
-It is started by its path, so the module comes from the same installation, wherever that is.
+This script is started by its path, so the module comes from the same installation, wherever that is.
 """
 
 import os

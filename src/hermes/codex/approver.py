@@ -19,30 +19,30 @@ log = logging.getLogger("hermes.codex")
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Record: TypeAlias = Callable[[Sequence[Event]], Awaitable[None]]
 Explain: TypeAlias = Callable[[str], Awaitable[None]]
-"""Passes the reason of a denial on: codex's own answer to a request has no room for it."""
+"""Sends codex the reason for a denial: codex's answer format has no field for it."""
 
 
-async def nothing_to_explain(reason: str) -> None:
-    """Nobody to pass a reason on to."""
+async def drop_reason(reason: str) -> None:
+    """Drops the reason: there is nobody to send it to."""
 
 
 class Judge(Protocol):
-    """The policy. It needs none of the session's tools: codex has its own."""
+    """The policy, which needs none of the session's tools: codex has its own."""
 
     def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
-        """What it says of a command."""
+        """Judges a command."""
         ...
 
     def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
-        """What it says of changing these files, and anything in the folders `below`."""
+        """Judges changes to these files, and to anything in the folders `below`."""
         ...
 
     def check_host(self, host: str) -> Decision:
-        """What it says of reaching a host."""
+        """Judges reaching a host."""
         ...
 
     def check_tool(self, name: str) -> Decision:
-        """What it says of a tool of an MCP server."""
+        """Judges a call to a tool of an MCP server."""
         ...
 
 
@@ -54,14 +54,14 @@ class Approver:
         approvals: Approvals,
         record: Record,
         refusals: MutableMapping[str, str],
-        explain: Explain = nothing_to_explain,
+        explain: Explain = drop_reason,
     ) -> None:
         self._approvals = approvals
         self._record = record
         self._refusals = refusals
         self._explain = explain
         self.waiting = 0
-        """How many questions a person is being asked now."""
+        """How many questions are waiting for a person now."""
 
     async def decide(
         self,
@@ -70,7 +70,7 @@ class Approver:
         *,
         is_free: Callable[[Decision], bool] = lambda _: False,
     ) -> Verdict:
-        """What becomes of a request. `is_free` tells which decisions of the policy need no question."""
+        """Decides a request. `is_free` tells which decisions of the policy need no question."""
         decision = _judged(judge)
         if decision.verdict == "forbid":
             return await self._forbid(request, decision)
@@ -88,7 +88,7 @@ class Approver:
         try:
             return (await self._approvals.question(QuestionAsked(call_id=number, text=text, options=options))).text
         except Exception:
-            log.exception("nobody could be asked a question of codex")
+            log.exception("could not put codex's question to anyone")
             return None
         finally:
             self.waiting -= 1
@@ -100,14 +100,14 @@ class Approver:
         return "deny"
 
     async def _ask(self, request: ApprovalRequested) -> Verdict:
-        """The person's answer. What has to be asked each time is allowed for once only."""
+        """Asks the person. What must be asked each time is allowed only once."""
         self.waiting += 1
         try:
             answered = await self._approvals.ask(request)
             if answered.reason:
                 await self._explain(answered.reason)
         except Exception:
-            log.exception("nobody could be asked about %s", request.name)
+            log.exception("could not ask anyone about %s", request.name)
             answered = ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
         finally:
             self.waiting -= 1
@@ -134,11 +134,11 @@ def request_for(
 
 
 def _judged(judge: Callable[[], Decision]) -> Decision:
-    """The boundary of the policy: one that fails means no."""
+    """The policy's decision. A policy that fails means no."""
     try:
         return judge()
     except Exception:
-        log.exception("the policy could not judge a request of codex")
+        log.exception("the policy failed to judge a request from codex")
         return Decision("forbid", reason="the policy failed while judging it")
 
 

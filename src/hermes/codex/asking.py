@@ -80,7 +80,7 @@ class _PermissionsAsked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Asking:
-    """Answers the requests of one turn."""
+    """Answers codex's requests in one turn."""
 
     def __init__(self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: Path) -> None:
         self._approver = approver
@@ -214,7 +214,7 @@ def _intention(kind: str, command: str) -> str:
     """What codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
         return f"type into the running command {command}".rstrip()
-    return command if command.strip() else "something for which codex names no command"
+    return command if command.strip() else "an action for which codex gives no command"
 
 
 def _number(call: wire.Call, item: str) -> str:
@@ -236,7 +236,7 @@ def _without_nothing(value: object) -> object:
 
 
 def _written(entry: object) -> str:
-    """The path of an entry that gives leave to write; empty for another."""
+    """The path of an entry that grants write access; empty for any other entry."""
     if not isinstance(entry, Mapping) or entry.get("access") != "write":
         return ""
     place = entry.get("path")
@@ -249,7 +249,7 @@ def _written(entry: object) -> str:
 
 
 def _cut(changes: Sequence[Change], cwd: str) -> str:
-    """The patch, as far as there is room; files of which nothing is shown are named."""
+    """The patch, cut to the space there is. Files that are not shown at all are named."""
     diff = changes_to_decide(changes, cwd)
     left = len(diff) - _MAX_DIFF_CHARACTERS
     if left <= 0:
@@ -257,7 +257,7 @@ def _cut(changes: Sequence[Change], cwd: str) -> str:
     sizes = accumulate(len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1])
     hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
     files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
-    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch are not shown here{files} ...]"
+    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.programs import find_program, passed_over
+from hermes.children.programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
 
 OLDEST, NEWEST = (0, 130), (0, 166)
@@ -66,11 +66,11 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
 
 def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
     """What to do when there is no codex program that can be used."""
-    found = "" if configured else passed_over("codex", environ)
+    found = "" if configured else skipped_program("codex", environ)
     if not found:
         return INSTALL
     return (
-        f"The one at {found} is not used: it lies in a folder where commands of a model can write."
+        f"Hermes does not use the one at {found}: it is in a folder that a model's commands can write to."
         f" If you trust it: hermes config set codex.binary {shlex.quote(found)}"
     )
 
@@ -98,17 +98,17 @@ def version_warning(version: tuple[int, ...]) -> str:
     """What to say of a version we are not tested with; empty for the others."""
     oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
     if not version:
-        return f"This codex does not say its version; Hermes is tested with {oldest} to {newest}. Going on."
+        return f"This codex does not report its version; Hermes is tested with {oldest} to {newest}. Continuing."
     said = ".".join(map(str, version))
     if version[:2] < OLDEST:
         return (
-            f"Codex {said} is older than {oldest}, the oldest that Hermes is tested with. Going on; update codex if it"
-            " misbehaves."
+            f"Codex {said} is older than {oldest}, the oldest that Hermes is tested with. Continuing; update codex if"
+            " it misbehaves."
         )
     if version[:2] > NEWEST:
         return (
-            f"Codex {said} is newer than {newest}, the newest that Hermes is tested with. Going on; update Hermes if it"
-            " misbehaves."
+            f"Codex {said} is newer than {newest}, the newest that Hermes is tested with. Continuing; update Hermes if"
+            " it misbehaves."
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""Whether codex runs the turns, and which model it is asked for. Cheap to import: every surface names the engine."""
+"""Whether codex runs the turns, and with which model. Cheap to import: every surface names the engine."""
 
 from hermes.settings.sections import Model
 

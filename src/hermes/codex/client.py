@@ -123,7 +123,7 @@ class Client:
         except TimeoutError as error:
             raise CodexSilent(
                 f"Codex did not answer {method} within {timeout:g} seconds.",
-                hint="Send your message again to start it afresh.",
+                hint="Send your message again to restart it.",
             ) from error
         finally:
             self._waiting.pop(number, None)

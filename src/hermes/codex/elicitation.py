@@ -1,5 +1,5 @@
-"""What MCP servers of codex ask: leave to run one of their tools, or answers to a form; and questions that codex's
-model has for the user."""
+"""Requests from codex's MCP servers (permission to run a tool, or a form to fill in), and questions that codex's model
+has for the user."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -96,7 +96,7 @@ class Elicitations:
         return msgspec.structs.replace(request, memorable=running is not None)
 
     def _running(self, server: str, arguments: Mapping[str, Any]) -> McpCall | None:
-        """The call that codex asks about; None when it can't be told for certain. Codex does not name it."""
+        """The call that codex asks about; None if that is not certain, because codex does not name it."""
         found = [
             item
             for item in self._items.values()
@@ -127,7 +127,7 @@ class Elicitations:
 
 
 def _converted(said: str, kind: str) -> str | int | float | bool | None:
-    """An answer in words as the schema wants it; None when it is not that."""
+    """An answer converted to the schema's type; None if it does not fit."""
     word = said.strip()
     try:
         match kind:

@@ -53,8 +53,8 @@ def child_environment(
 
 
 def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...]:
-    """Options that give codex's commands the user's whole PATH, as its sandbox holds them; codex itself has a part of
-    it. Nothing when that is the same, or when codex's own settings say which PATH they get."""
+    """Options that give codex's sandboxed commands the user's whole PATH; codex itself gets only the trusted part. None
+    if both are the same, or if codex's own settings choose the PATH."""
     whole = environ.get("PATH", "")
     policy = _parsed(config).get("shell_environment_policy")
     chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
@@ -73,10 +73,10 @@ _PROFILES = {
 
 
 def permission_profile(environ: Mapping[str, str]) -> str:
-    """What codex's sandbox allows, where the user's environment says so; empty leaves it to codex's own settings."""
+    """The permission profile that the user's environment asks for; empty to leave it to codex's own settings."""
     mode = environ.get(SECURITY_MODE, "").strip().lower()
     if mode and mode not in _PROFILES:
-        log.warning("%s is %r, which is none of: %s. Codex reads only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
+        log.warning("%s is %r; expected one of: %s. Codex is read-only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
         return ":read-only"
     return _PROFILES.get(mode, "")
 

@@ -15,7 +15,7 @@ from hermes.errors import HermesError
 _NO_LOGIN = "Codex is not signed in, or its sign-in has expired."
 LOGIN = "Run `codex login`, then send your message again."
 INSTALL = "Install it with: npm install -g @openai/codex (or: brew install codex), then run `codex login`."
-BACK = "Without codex: /codex-runtime off, or `hermes codex off`."
+BACK = "To switch back to Hermes: /codex-runtime off, or `hermes codex off`."
 _LOGIN_LOST = (
     r"not (?:logged|signed) in|(?:log|sign) ?in again|invalid_grant|refresh[_ ]token|token[_ ]refresh"
     r"|token (?:has |was |is )?(?:expired|revoked)|refresh(?:ing)? (?:the )?token"
@@ -57,7 +57,7 @@ def gone(how: str, complaints: str, last: str) -> CodexGone:
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
     said = f" It said: {last}" if last else ""
-    hint = f"What was done until then is kept. Send your message again to go on. {BACK}"
+    hint = f"Everything up to then was saved. Send your message again to continue. {BACK}"
     return CodexGone(f"The codex process ended{how}.{said}", hint=hint)
 
 

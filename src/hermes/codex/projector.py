@@ -47,7 +47,7 @@ STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What is said to codex: input items, and the name under which they come back."""
+    """A message sent to codex: its input items, and the id that codex returns with them."""
 
     items: tuple[Mapping[str, Any], ...]
     name: str
@@ -119,15 +119,15 @@ class _UsageUpdated(msgspec.Struct, frozen=True, rename="camel"):
     token_usage: _Usage = _Usage()
 
 
-class Meter:
-    """Tells a model call that is reported again from a new one, by the thread's sum. Older codex programs report the
-    last call again when a turn or a request begins."""
+class UsageTracker:
+    """Recognises model calls that codex reports twice, by the thread's total. Older codex versions report the last call
+    again when a turn or a request begins."""
 
     def __init__(self) -> None:
         self._total: _Tokens | None = None
 
     def is_new(self, notice: Notice) -> bool:
-        """Whether this update tells of another call than the one before."""
+        """Whether this update is about a new call."""
         total = _USAGE.decode(notice.params).token_usage.total
         if total is None:
             return True
@@ -150,15 +150,15 @@ _USAGE = msgspec.json.Decoder(_UsageUpdated)
 
 
 class Projector:
-    """One turn. With `whole_output` false, a command that reports no output may have had some (see `unheard`)."""
+    """One turn. With `whole_output` false, a command that reports no output may have had some (`without_output`)."""
 
     def __init__(
-        self, turn: str, *, cwd: str = "", model: str = "", whole_output: bool = True, meter: Meter | None = None
+        self, turn: str, *, cwd: str = "", model: str = "", whole_output: bool = True, meter: UsageTracker | None = None
     ) -> None:
         self.turn = turn
         self.delivered: dict[str, Words] = {}
-        """Words that codex was given and that did not come back yet, by name."""
-        self.unheard: list[Command] = []
+        """Messages sent to codex that it has not returned yet, by id."""
+        self.without_output: list[Command] = []
         """Commands that ended without their output, which `finish` may have found elsewhere."""
         self.items: dict[str, Item] = {}
         """Every item as it was announced last: a question about a patch only names its item."""
@@ -175,7 +175,7 @@ class Projector:
         self._cwd = cwd
         self._model = model
         self._whole_output = whole_output
-        self._meter = meter or Meter()
+        self._meter = meter or UsageTracker()
         self._open: dict[str, _Open] = {}
         self._over: set[str] = set()
         self._texts: list[str] = []
@@ -227,7 +227,7 @@ class Projector:
     def close(self, fate: str = STOPPED, finish: FinishReason = "stop") -> list[Event]:
         """Closes what is open when the turn is over. `fate` is what became of calls without a result."""
         events: list[Event] = []
-        for command in self.unheard:
+        for command in self.without_output:
             events += self.finish(command.id, NO_OUTPUT, command.exit_code or 0)
         for place in self._open.values():
             if place.result is None:
@@ -292,7 +292,7 @@ class Projector:
         return []
 
     def _aborted(self, text: str) -> list[Event]:
-        """Codex says in words that the turn is over. What it said before that is kept."""
+        """Codex said in its message that the turn is over. The text before that is kept."""
         self.ending = Ending("interrupted", is_marker=True)
         if before := _ABORTED.split(text)[0].strip():
             self._texts.append(before)
@@ -300,7 +300,7 @@ class Projector:
         return []
 
     def _heard(self, item: UserWords) -> list[Event]:
-        words = self._returned(item)
+        words = self._matching_message(item)
         if words is None and _ABORTED.search(item.text):
             self.ending = Ending("interrupted", is_marker=True)
             return []
@@ -311,8 +311,8 @@ class Projector:
             return [*before, UserMessage(text=item.text, origin="hermes")]
         return [*before, Steered(inputs=(words.seq,))]
 
-    def _returned(self, item: UserWords) -> Words | None:
-        """The words of ours that these are: by their name, or by their text with a codex that returns no names."""
+    def _matching_message(self, item: UserWords) -> Words | None:
+        """Our message that codex returns here, found by its id, or by its text if codex returns no ids."""
         if item.client_id is not None:
             return self.delivered.pop(item.client_id, None)
         text = item.text.split()
@@ -332,14 +332,14 @@ class Projector:
         if item.id in self._over:
             return []
         begun = self._begin(item)
-        if isinstance(item, Command) and self._is_unheard(item):
-            self.unheard.append(item)
+        if isinstance(item, Command) and self._lacks_output(item):
+            self.without_output.append(item)
             return begun
         self._open[item.id].result = result_of(item, self._cwd, self.refusals.get(item.id, ""))
         self.after_tool = True
         return [*begun, *self._settle()]
 
-    def _is_unheard(self, item: Command) -> bool:
+    def _lacks_output(self, item: Command) -> bool:
         """Whether a command's output is missing."""
         if self._whole_output or item.exit_code is None:
             return False

@@ -1,5 +1,5 @@
-"""What codex wrote down of a command in its own file of the thread (the rollout). Older codex programs leave the output
-out of what they report, or report a command's end after the turn's; what the model was told is in the file."""
+"""Finds a command's output in codex's own file of the thread (the rollout). Older codex versions leave the output out
+of their reports, or report a command's end after the turn's; the file has what the model was told."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ _BODY = "\nOutput:\n"
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What the model was told of a command; without an exit code it had not ended then."""
+    """What the model was told about a command; no exit code means that it was still running."""
 
     text: str
     exit_code: int | None = None
@@ -33,7 +33,7 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 def find_output(rollout: str, call_id: str) -> Output | None:
-    """What the file says of that call; None when it says nothing (yet), or can't be read."""
+    """The output of that call; None if the file does not have it (yet) or can't be read."""
     if not rollout or not call_id:
         return None
     try:

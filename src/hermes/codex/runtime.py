@@ -105,8 +105,8 @@ class CodexEngine:
 
     @asynccontextmanager
     async def aside(self, company: Company) -> AsyncIterator["CodexRuntime"]:
-        """Runs one turn beside the sessions: on the same login, in a thread that is kept nowhere, without a shell and
-        without servers of others. It has only what it is lent."""
+        """Runs one turn outside the sessions: on the same login, in a thread that is not stored, without a shell and
+        without other MCP servers. It has only the tools it is lent."""
         settings = self._settings
         lender = Lender(settings.run_folder, settings.lend_command)
         config = codex_home(settings.environ, settings.codex.home) / "config.toml"

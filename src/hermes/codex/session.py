@@ -20,7 +20,7 @@ from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.failures import BACK, CodexFailed, CodexRefused, SignedOut, is_signed_out
-from hermes.codex.projector import Meter, Projector, Words
+from hermes.codex.projector import Projector, UsageTracker, Words
 from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult
 from hermes.schema.messages import Message
 
@@ -61,7 +61,7 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True, rename="camel"):
-    """A thread or a turn. Codex has called their ids by several names."""
+    """A thread or a turn. Codex versions name the id field differently."""
 
     id: str = ""
     thread_id: str = ""
@@ -79,7 +79,7 @@ class _ThreadOpened(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def id(self) -> str:
-        """The thread's id, without the prefix and capitals that ids may be written with."""
+        """The thread's id, without a prefix and in lower case."""
         inner = _Named(id=self.thread) if isinstance(self.thread, str) else self.thread
         names = (inner.id, inner.thread_id, self.thread_id, inner.session_id, self.session_id, self.conversation_id)
         return canonical(next(filter(None, names), ""))
@@ -119,7 +119,7 @@ class CodexSession:
         self._thread = ""
         self._rollout = ""
         self._model = ""
-        self._meter = Meter()
+        self._meter = UsageTracker()
         self._turn: CodexTurn | None = None
         self._queue: Heard = asyncio.Queue()
         self._idle: asyncio.TimerHandle | None = None
@@ -231,7 +231,7 @@ class CodexSession:
 
     async def _start(self, cwd: Path) -> Client:
         self._queue = asyncio.Queue(_HEARD)
-        self._meter = Meter()
+        self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(
             self._setup.launch(cwd), Listener(hear=self._hear, answer=self._answer)
@@ -257,13 +257,13 @@ class CodexSession:
         return about | ({"config": config} if config else {})
 
     async def _open(self, client: Client, opening: Opening) -> None:
-        self._meter = Meter()
+        self._meter = UsageTracker()
         about = self._about(opening, client.version) | ({"ephemeral": True} if self._setup.ephemeral else {})
         self._enter(await client.request("thread/start", about, _ThreadOpened, timeout=60))
 
     def _enter(self, opened: _ThreadOpened) -> None:
         if not opened.id:
-            raise CodexRefused("Codex opened a thread and did not say its id.")
+            raise CodexRefused("Codex opened a thread but did not report its id.")
         self._thread, self._rollout, self._model = opened.id, opened.rollout, opened.model
 
     async def _resume(self, client: Client, opening: Opening) -> bool:
@@ -337,7 +337,7 @@ class CodexSession:
 
 
 def canonical(thread: str) -> str:
-    """A thread's id as codex writes it now: a UUID in small letters. What is no UUID stays as it is."""
+    """A thread's id as codex writes it now: a UUID in lower case. Anything else is returned unchanged."""
     try:
         return str(UUID(thread.lower()))
     except ValueError:

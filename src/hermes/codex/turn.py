@@ -32,7 +32,7 @@ _STOP = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
 _OUTPUT_TIMEOUT_S = 0.5  # for codex to write down a command's output that it did not report
 _OUTPUT_LOOK_S = 0.02
-_AGAIN = "Send your message again to go on."
+_AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
 
 
@@ -111,7 +111,7 @@ class CodexTurn:
         self._asked = 0.0  # seconds that a person was asked
 
     async def answer(self, call: wire.Call) -> object:
-        """What codex gets for a question. What was said with the answer goes first: it is there when codex goes on."""
+        """Answers a question of codex. Words given with the answer are sent first: codex has them when it goes on."""
         answer = await self._asking.answer(call)
         await self._pass_on()
         return answer
@@ -148,7 +148,7 @@ class CodexTurn:
         ending = self._projector.ending
         broken = bool(error) or ending is None or ending.status != "completed"
         if not broken:
-            await self._hear_late()
+            await self._find_late_outputs()
         events = self._projector.close(STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop")
         await self._tell(events)
 
@@ -185,25 +185,25 @@ class CodexTurn:
             if notice.method.startswith(_PROGRESS):
                 self._moved = self._reacted = loop.time()
             await self._tell(events)
-            while projector.unheard:
-                await self._hear(projector.unheard[0])
+            while projector.without_output:
+                await self._find_output(projector.without_output[0])
             for usage in projector.usages[counted:]:
                 counted += 1
                 self._stage.spend(usage)
 
-    async def _hear(self, command: Command) -> None:
-        """Finds the output of a command that codex did not report: it is written down when the model is told it."""
+    async def _find_output(self, command: Command) -> None:
+        """Finds the output of a command that codex did not report, in the file that codex writes for its model."""
         output: Output | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OUTPUT_TIMEOUT_S):
                 while (output := await self._output(command.id)) is None:  # noqa: ASYNC110 - a file has no event
                     await asyncio.sleep(_OUTPUT_LOOK_S)
-        self._projector.unheard.remove(command)
+        self._projector.without_output.remove(command)
         text = NO_OUTPUT if output is None else output.text
         await self._tell(self._projector.finish(command.id, text, command.exit_code or 0))
 
-    async def _hear_late(self) -> None:
-        """Commands that ended within the turn, whose end codex has not told when it tells that of the turn."""
+    async def _find_late_outputs(self) -> None:
+        """Finds the outputs of commands that ended within the turn, but whose end codex had not reported by then."""
         for call_id in self._projector.commands:
             output = await self._output(call_id)
             if output is not None and output.exit_code is not None:
@@ -238,19 +238,19 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return f"Codex did not react any more, so its process was ended. {_AGAIN} {BACK}"
+                    return f"Codex stopped responding, so its process was ended. {_AGAIN} {BACK}"
                 self._reacted = loop.time()
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Tells codex what was said for the running turn meanwhile."""
+        """Sends codex what the user has said meanwhile for the running turn."""
         for words in self._stage.steers():
             await self._steer(words)
 
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = f"What was done is kept. {_AGAIN}"
+        end = f"Everything up to then was saved. {_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:

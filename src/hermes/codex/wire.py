@@ -94,7 +94,7 @@ class Lines:
         if size > self._limit:
             raise CodexGone(
                 f"Codex sent a message of more than {self._limit / 2**20:.0f} MiB, so its process was ended.",
-                hint="What was done until then is kept. Send your message again to go on.",
+                hint="Everything up to then was saved. Send your message again to continue.",
             )
 
 

@@ -1,4 +1,4 @@
-"""Which answer fits which question: kinds must match, and whoever allows a call must have been shown that very call."""
+"""Which answer fits which question: kinds must match, and a person can only allow a call that they were shown."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
 HASHED_FIELDS = ("call_id", "name", "arguments", "summary", "reason", "reach", "shape", "scope", "binding", "memorable")
 """What the hash of a request covers, in this order; the page computes it too (`static/app/approvalhash.js`)."""
 
-WRONG_KIND = "A request for approval and a question are answered in different ways."
-NOT_SHOWN = "The request is not the one that was shown."
+WRONG_KIND = "Approval requests and questions take different kinds of answers."
+NOT_SHOWN = "The request that is waiting is not the one that was shown."
 
 
 def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:

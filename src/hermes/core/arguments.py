@@ -1,4 +1,4 @@
-"""Reads the arguments of a tool call, strictly: what is wrong with them is said in words the model can act on."""
+"""Reads the arguments of a tool call strictly; errors are worded so that the model can act on them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import msgspec
 MAX_DEPTH = 100
 """How deep lists and objects in a call may be nested."""
 DAMAGED = "\x00"
-"""Stands for a character that was lost on the way. JSON does not allow it, so such a call can't be run by mistake."""
+"""Stands for a character lost in transit. JSON does not allow it, so such a call can't be run by mistake."""
 
 
 class BadArguments(ValueError):
@@ -17,7 +17,7 @@ class BadArguments(ValueError):
 def parse_arguments(text: str) -> object:
     """The arguments as data; BadArguments when they are not JSON, or not what a tool could take."""
     if DAMAGED in text:
-        raise BadArguments("a character of the arguments was damaged on the way. Make the call again.")
+        raise BadArguments("a character in the arguments was damaged in transit. Make the call again.")
     try:
         arguments = msgspec.json.decode(text or "{}")
     except RecursionError:
@@ -38,12 +38,12 @@ def arguments_by_name(text: str) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
-_TOO_DEEP = f"the arguments are nested more than {MAX_DEPTH} levels deep. Use a flatter form."
+_TOO_DEEP = f"the arguments are nested more than {MAX_DEPTH} levels deep. Use a flatter structure."
 
 
 def _reason(text: str, error: msgspec.DecodeError) -> str:
     if "surrogate" in str(error) or ("\\ud" in text.lower() and "truncated" in str(error)):
-        return "a \\u escape in it is only half of a surrogate pair; write the character itself"
+        return "a \\u escape is only half of a surrogate pair; write the character itself"
     return str(error)
 
 

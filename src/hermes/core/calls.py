@@ -126,11 +126,11 @@ class CallRunner:
         )
 
     def _judged(self, item: Ready, cwd: Path) -> Decision:
-        """The boundary of the policy: one that fails means no."""
+        """The policy's decision. A policy that fails means no."""
         try:
             return self._policy.judge(item.tool, item.arguments, cwd)
         except Exception:
-            log.exception("the policy could not judge a call of %s", item.call.name)
+            log.exception("the policy failed to judge a call of %s", item.call.name)
             return Decision("forbid", item.call.name, "the policy failed while judging it")
 
     async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
@@ -249,7 +249,7 @@ def refusal_of(answer: ApprovalAnswered) -> str:
 
 
 def _denial(answer: ApprovalAnswered) -> str:
-    """What the model reads of a no: a person who gave a reason has said what they want instead."""
+    """What the model reads when a call is denied: the person's reason, if any, says what to do instead."""
     refusal = refusal_of(answer)
     return refusal if answer.reason else f"{refusal}. Do not try to do the same in another way."
 
@@ -260,7 +260,7 @@ def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:
 
 
 def readable(result: ToolResult) -> str:
-    """What a model reads of a result, whichever tool it is from: nothing hidden, and the words of others marked."""
+    """The text of a result for the model: without hidden characters, and with text from outside marked as such."""
     text = without_hidden(result.text)
     return writable(fenced(text, result.source) if result.source else text)
 
@@ -275,13 +275,6 @@ def fenced(text: str, source: str) -> str:
 def writable(text: str) -> str:
     """Text that can be stored and sent: what is not a character (in file names, mostly) is shown as its code."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _denial(answer: ApprovalAnswered) -> str:
-    """What the model reads of a no: with the person's words, if there are any, it can do what they want instead."""
-    if answer.reason:
-        return f"the user said no: {writable(answer.reason)}"
-    return f"{_DENIED.get(answer.by, 'the user said no')}. Do not try to do the same in another way."
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -1,4 +1,4 @@
-"""Bodies of HTTP answers that come compressed: gzip, and deflate with or without its header."""
+"""Decompresses the bodies of HTTP responses: gzip, and deflate with or without its header."""
 
 import zlib
 from collections.abc import Iterator
@@ -7,18 +7,20 @@ _PIECE_BYTES = 64 * 1024
 
 
 class CompressionError(Exception):
-    """Compressed in a way that can't be read, or damaged; the message says which."""
+    """The body is damaged, or compressed in a way that Hermes can't read; the message says which."""
 
 
 class Decompressor:
-    """Decompresses in small steps, so that little data can't become much memory before the reader sees it."""
+    """Decompresses in small steps, so that a small body can't fill the memory before the reader sees it."""
 
     def __init__(self, encoding: str) -> None:
         """`encoding` is the Content-Encoding header. CompressionError if it names something else."""
         self._encoding = encoding.strip().lower()
         self._stream: zlib._Decompress | None = None
         if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
-            raise CompressionError(f"it is compressed as {encoding[:40]!r}, which was not asked for and can't be read")
+            raise CompressionError(
+                f"it is compressed as {encoding[:40]!r}, which Hermes did not ask for and can't read"
+            )
 
     @property
     def is_plain(self) -> bool:
@@ -27,7 +29,7 @@ class Decompressor:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was begun has ended."""
+        """Whether the compressed data is complete."""
         return self._stream is None or self._stream.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -42,7 +44,7 @@ class Decompressor:
                 if piece := self._stream.decompress(data, _PIECE_BYTES):
                     yield piece
             except zlib.error as error:
-                raise CompressionError("it says it is compressed, but can't be decompressed") from error
+                raise CompressionError("it is marked as compressed, but can't be decompressed") from error
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
 
     def _window(self, start: bytes) -> int:

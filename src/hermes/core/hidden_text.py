@@ -1,4 +1,4 @@
-"""Hidden text: characters that a person does not see and a model reads, or that show a line in another order."""
+"""Hidden text: characters that a model reads but a person does not see, or that display a line in another order."""
 
 import re
 
@@ -11,7 +11,7 @@ HIDDEN = (
 _STRAY_JOINER = "(?:(?<=[\x00-\x7f])|(?<=[\u200c\u200d\ufe0f])|^)[\u200c\u200d\ufe0f]+"
 _DOUBLE_JOINER = "([\u200c\u200d\ufe0f])[\u200c\ufe0f]+"
 _NOTED = 3
-"""So many may be an accident; more are said."""
+"""Up to this many may be an accident; more are mentioned in a note."""
 
 
 def without_hidden(text: str) -> str:
@@ -27,5 +27,5 @@ def without_hidden(text: str) -> str:
 
 
 def spell_hidden(text: str) -> str:
-    """The text with hidden characters as their codes: nothing is lost, and nothing is read that is not seen."""
+    """The text with hidden characters replaced by their codes, so that nothing is lost and everything is visible."""
     return text if text.isascii() else re.sub(HIDDEN, lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -56,9 +56,9 @@ class _TakenBack(msgspec.Struct, frozen=True):
     allowed: frozenset[str]
 
 
-class TakenBack:
-    """Which rows of a log were taken back, for readers that show it. Rows are told from the newest to the oldest: an
-    undo comes after what it takes away."""
+class UndoneRows:
+    """Which rows of a log were undone, for readers that show it. Rows must come newest first, because an undo comes
+    after the rows it takes away."""
 
     def __init__(self) -> None:
         self._turns: set[str] = set()
@@ -66,7 +66,7 @@ class TakenBack:
         self._redone: set[int] = set()
 
     def covers(self, seq: int, event: Event | None, turn: str) -> bool:
-        """Whether this row is not to be seen any more."""
+        """Whether this row was undone and should not be shown."""
         match event:
             case SessionRedone(undone=undone):
                 self._redone.add(undone)
@@ -270,7 +270,7 @@ class History:
     def _fate(self, call_id: str, running: str) -> str:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
-        return running if call_id in self._started else "Not run: the turn ended before it began."
+        return running if call_id in self._started else "Not run: the turn ended before this call began."
 
 
 def _with_pictures(message: Message, sources: Collection[str], changes: Mapping[str, Any]) -> Message:

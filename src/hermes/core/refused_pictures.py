@@ -1,4 +1,4 @@
-"""What is done when a provider does not accept a picture: it is sent smaller once, then left out. Pure.
+"""What to do when a provider rejects a picture: send it smaller once, then leave it out. Pure functions.
 
 A picture stays in the conversation, so one that is refused would fail every later turn too.
 """
@@ -15,7 +15,7 @@ _NO_EYES = ("support image", "support vision", "image input", "image_url", "mult
 
 
 def is_about_pictures(error: ModelError, messages: Sequence[Message]) -> bool:
-    """Whether the pictures of a request may be why it was not accepted."""
+    """Whether the pictures of a request may be why it was rejected."""
     fresh, all_of_them = _pictures(messages)
     if not all_of_them or error.reason not in _REASONS:
         return False
@@ -33,7 +33,7 @@ def steps(error: ModelError, messages: Sequence[Message]) -> Iterator[PictureRed
     files = [one for one in suspects if not one.reduced and not one.source.startswith(("http://", "https://"))]
     if files and error.reason != "refused" and not any(phrase in said for phrase in _NO_EYES):
         what = "A picture was" if len(files) == 1 else f"{len(files)} pictures were"
-        detail = f"{what} not accepted. Trying again with a smaller copy. ({error.message})"
+        detail = f"{what} rejected by the provider. Trying again with a smaller copy. ({error.message})"
         yield PictureReduced(sources=_sources(files), detail=detail)
     yield _withheld(suspects, error)
     others = [one for one in all_of_them if one.source not in _sources(suspects)]
@@ -45,8 +45,9 @@ def _withheld(images: Sequence[Image], error: ModelError) -> PictureWithheld:
     sources = _sources(images)
     what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
     detail = (
-        f"{what} left out, because the provider does not accept it. The file is kept. To show it, send another copy"
-        f" (a smaller PNG or JPEG), or choose a model that can see pictures with: hermes model. ({error.message})"
+        f"{what} left out, because the provider rejected {'it' if len(sources) == 1 else 'them'}. Your files are"
+        " unchanged. Send another copy (a smaller PNG or JPEG), or choose a model that can see pictures: hermes model."
+        f" ({error.message})"
     )
     return PictureWithheld(sources=sources, why="refused", detail=detail)
 
@@ -56,7 +57,7 @@ def _sources(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
-    """The pictures that were never accepted, as no reply followed them, and all. Withheld ones are not sent."""
+    """The pictures that no reply has followed yet, so none was ever accepted, and all pictures that are sent."""
     fresh: list[Image] = []
     earlier: list[Image] = []
     is_fresh = True

@@ -49,7 +49,7 @@ def shrunk(data: bytes, limits: Limits) -> bytes:
         from PIL import Image as pillow  # noqa: N813
     except ImportError as error:
         raise NotShrunk(
-            f"{what}.", hint=f"Make a smaller copy of it, or let Hermes do so. {install_hint('images')}"
+            f"{what}.", hint=f"Make a smaller copy, or let Hermes do that. {install_hint('images')}"
         ) from error
     try:
         with warnings.catch_warnings(action="ignore"), pillow.open(io.BytesIO(data)) as picture:

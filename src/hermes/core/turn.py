@@ -143,7 +143,7 @@ class NativeRuntime:
         return await self._out_of_steps(turn)
 
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:
-        """The turn may go no further: the model says what it has done and what is left, and is given no more calls."""
+        """Ends a turn at its step limit: the model sums up what is done and what is left, without making calls."""
         stopped = f"stopped after {self._max_steps} steps (budget.max_steps)."
         if not self.sums_up:
             return _ended(turn, "budget", stopped)
@@ -157,7 +157,7 @@ class NativeRuntime:
         return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
-        """One model call; what the provider finds too long is made shorter, and pictures it refuses are left out."""
+        """One model call. Shortens what the provider finds too long, and leaves out pictures it rejects."""
         if self._sight and self._sight.reads_only_text:
             await self._look(turn)
         await self._make_room(turn, forced=False)
@@ -257,7 +257,7 @@ class NativeRuntime:
 
 
 def calls_made(history: History) -> str:
-    """Which calls the last turn made, in a sentence: what can be told of it without a model."""
+    """Which calls the last turn made, as a sentence: a summary that needs no model."""
     start = history.turns[-1].messages if history.turns else 0
     names = Counter(one.name for one in history.messages[start:] if isinstance(one, ToolFinished))
     listed = ", ".join(f"{name} ({number})" if number > 1 else name for name, number in names.most_common())

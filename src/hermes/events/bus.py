@@ -194,7 +194,7 @@ class Bus:
         return subscription
 
     def unsubscribe(self, handle: object) -> bool:
-        """End a subscription. True the first time, False ever after, and for anything that is no live handle."""
+        """End a subscription. True if it was live; False for an ended one and for anything that is not a handle."""
         if not isinstance(handle, Subscription):
             return False
         try:

@@ -1,8 +1,8 @@
 """What a subscriber receives: a dict that nobody can change, with the payload's values in it.
 
 Owns the frozen containers and the way from a publisher's payload to them. Containers are copied and frozen, tuples stay
-tuples. A value that JSON can't hold stays as it is, and the envelope says so by its type: whoever sends it elsewhere
-puts a string in its place (`wire.py`).
+tuples. A value that JSON can't hold stays unchanged, and the envelope is then an `Unencodable`: senders replace the
+value with a string (`wire.py`).
 """
 
 from collections.abc import Mapping
@@ -97,7 +97,7 @@ def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
 
 
 def require_mapping(payload: object) -> None:
-    """Raises for a payload that has no names."""
+    """Raises if the payload is not a mapping."""
     if payload is not None and type(payload) is not dict and not isinstance(payload, Mapping):
         kind = type(payload).__qualname__
         raise TypeError(f"payload: a mapping of names to values was expected, not {kind}")
@@ -116,14 +116,14 @@ def is_json(value: Any) -> bool:
 
 
 class _Sealer:
-    """One walk through one payload. Knows which containers it is inside of, to recognise a circle."""
+    """One walk through one payload. Knows which containers it is inside of, to detect cycles."""
 
     __slots__ = ("_inside", "is_unencodable")
 
     def __init__(self) -> None:
         self._inside: set[int] = set()
         self.is_unencodable = False
-        """Whether it came upon something that JSON can't hold."""
+        """Whether the payload has something that JSON can't hold."""
 
     def items(self, payload: Any) -> list[tuple[Any, Any]]:
         """The payload's names and frozen values."""
@@ -181,7 +181,7 @@ def _tuple_like(value: tuple[Any, ...], inner: list[Any]) -> tuple[Any, ...]:
 
 
 def base_value(value: str | float) -> str | int | float:
-    """What a kind of string or number is as a plain one: its own conversion may be another."""
+    """The plain string or number behind a subclass, whose own conversion may differ."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)

@@ -1,4 +1,4 @@
-"""Events as JSON: what leaves the process. A value that JSON can't hold goes as a string, and is counted."""
+"""Encodes events as JSON, for everything outside this process. Values that JSON can't hold become strings, counted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class WireEncoder:
-    """Encodes events for one way out of the process."""
+    """Encodes events for one destination outside the process."""
 
     __slots__ = ("replaced",)
 
     def __init__(self) -> None:
         self.replaced = 0
-        """Values that JSON can't hold, and that went as strings."""
+        """How many values JSON can't hold, and were sent as strings."""
 
     def encode(self, event: object) -> bytes:
         """JSON, whatever is in the event."""
@@ -29,11 +29,11 @@ class WireEncoder:
             return _encode(self.plain(event))
 
     def ready(self, event: Any) -> Any:
-        """The event itself, or a copy without what it is known to have that JSON can't hold."""
+        """The event itself, or a copy in which values that JSON can't hold are replaced."""
         return self.plain(event) if type(event) is Unencodable else event
 
     def plain(self, value: Any) -> Any:
-        """The value as JSON has it."""
+        """The value, with only types that JSON has."""
         return self._plain(value, set())
 
     def _plain(self, value: Any, inside: set[int]) -> Any:
@@ -62,7 +62,7 @@ class WireEncoder:
 
 
 def _text(value: object) -> str:
-    """A value in words. Whatever its own code does, there is some text."""
+    """A value as text. Works even if the value's own code fails."""
     if isinstance(value, str):
         return _repaired(value[:MAX_TEXT_CHARS])
     try:
@@ -81,5 +81,5 @@ def _described(value: object) -> str:
 
 
 def _repaired(text: str) -> str:
-    """Text that can be encoded: halves of a pair that belong together are joined, the others replaced."""
+    """Text that can be encoded: matching halves of a surrogate pair are joined, other halves are replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

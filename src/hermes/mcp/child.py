@@ -17,7 +17,7 @@ MAX_MESSAGE = 8 * 1024 * 1024
 """Bytes of one message."""
 _MAX_LOG = 256 * 1024
 _TAIL = 2_000
-_NO_PROGRAM = "Install it, or give its whole path. A bare name is not looked for in a project's own folders."
+_NO_PROGRAM = "Install it, or give its full path. Hermes does not look for a bare name in a project's own folders."
 
 
 class Launch(msgspec.Struct, frozen=True):

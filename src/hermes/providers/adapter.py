@@ -47,7 +47,7 @@ class Reader(Protocol):
     def feed(self, event: ServerEvent) -> list[ModelEvent]: ...
 
     def whole(self, body: bytes) -> list[ModelEvent]:
-        """Reads a reply that came at once, as JSON, from a server that does not stream."""
+        """Reads a whole reply, sent as one JSON object by a server that does not stream."""
         ...
 
     def message(self) -> AssistantMessage:
@@ -206,7 +206,7 @@ async def _read_whole(
     body = _without_key(start + await reply.read_all(MAX_EVENT), key)
     words, _ = failures.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = failures.malformed(caller, f"not a stream of events but {title}: {words}")
+    problem = failures.malformed(caller, f"expected a stream of events, got {title}: {words}")
     try:
         if is_present(msgspec.json.decode(body, type=_Refusal).error):
             raise ErrorFrame(body)

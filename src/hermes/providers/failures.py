@@ -263,7 +263,7 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
 
 
 def _is_not_entitled(said: str) -> bool:
-    """Whether the account may not use what it asks for. Another attempt or key of the same account changes nothing."""
+    """Whether the account is not entitled to what it asks for. A retry or another key of that account does not help."""
     return any(phrase in said.lower() for phrase in _NOT_ENTITLED)
 
 

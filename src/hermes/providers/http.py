@@ -168,7 +168,7 @@ class Reply:
             while not (piece := next(self._pieces, b"")):
                 data = await self._read()
                 if not data and not self._body.is_whole:
-                    raise TransportFailure("cut", "the compressed answer is not whole")
+                    raise TransportFailure("cut", "the compressed response is incomplete")
                 if not data:
                     return b""
                 self._pieces = self._body.feed(data)

@@ -1,7 +1,7 @@
-"""A server's JSON, read as it should be and repaired where only the transport is at fault.
+"""Reads a server's JSON, and repairs it where only the transport is at fault.
 
 Some servers cut a reply between the two halves of a surrogate pair, or between the bytes of one character. The first
-half is held back until the frame with the second one comes. A byte that is no character becomes U+FFFD in prose. In a
+half is held back until the frame with the second one comes. An invalid byte becomes U+FFFD in prose. In a
 tool call's arguments it becomes NUL, which JSON does not allow: such a call is never run, and the model is told. Names,
 ids and types are never repaired, as a guess could turn one call into another.
 """
@@ -27,7 +27,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class WireJson:
-    """Decodes the frames of one reply, in their order. `lossy`: the last one had something that is no character."""
+    """Decodes the frames of one reply, in order. `lossy`: the last frame had an invalid byte or character."""
 
     def __init__(self) -> None:
         self.lossy = False
@@ -36,7 +36,7 @@ class WireJson:
         self._held_stand_in = ""
 
     def complete(self, text: list[str], arguments: list[str] | None) -> None:
-        """At the end of the reply: a character that was begun and never completed leaves its stand-in.
+        """At the end of the reply: a character that was never completed leaves a placeholder.
 
         `arguments` are those of the last call, if there is one.
         """
@@ -45,7 +45,7 @@ class WireJson:
             (arguments if in_call and arguments is not None else text).append(self._held_stand_in)
 
     def decode(self, decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-        """What `data` says. Raises msgspec.DecodeError, and nothing else, when it can't be read."""
+        """Decodes `data`. Raises only msgspec.DecodeError."""
         self.lossy = False
         try:
             if not data.isascii():
@@ -64,7 +64,7 @@ class WireJson:
             raise msgspec.DecodeError(str(error)) from error
 
     def _repair(self, found: re.Match[bytes]) -> bytes:
-        """One field of the frame, with a string that can be read."""
+        """One field of the frame, with a valid string."""
         import json  # only here: it reads half of a surrogate pair, which msgspec does not
 
         stand_in = DAMAGED if found[2] else "\ufffd"

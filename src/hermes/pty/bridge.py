@@ -205,7 +205,7 @@ def _open() -> tuple[int, int]:
     if termios is None or not hasattr(os, "posix_spawn"):
         raise PtyUnavailableError(
             "This system has no pseudo-terminals.",
-            hint="On Windows, run Hermes inside WSL. Else use the chat on the page, or a terminal program of yours.",
+            hint="On Windows, run Hermes inside WSL. Otherwise use the chat on the page, or your own terminal.",
         )
     try:
         return os.openpty()

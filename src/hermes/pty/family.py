@@ -1,7 +1,7 @@
-"""The child of a terminal and everything it starts there, begun and ended together.
+"""The child of a terminal and everything it starts there, started and ended together.
 
-That is its session of processes, what descends from it, and what carries its mark in the environment: a process that
-began a session of its own, or lost its parent, is still the terminal's.
+These are the processes of its session, its descendants, and processes with its mark in their environment: a process
+that began its own session, or lost its parent, still belongs to the terminal.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ class Child:
     """The leader of a session of processes. `code` is how it ended."""
 
     def __init__(self, pid: int, mark: str = "", others: AbstractSet[int] = frozenset()) -> None:
-        """`others` ran before it did: whatever they are, none of them is a part of this."""
+        """`others` are processes that were already running, so none of them belongs to the terminal."""
         self.pid = pid
         self.code: int | None = None
         self._mark = mark.encode()
@@ -124,7 +124,7 @@ class Child:
         return True
 
     def _members(self) -> list[int]:
-        """Who belongs here: of the session, a descendant of one who does, or with the mark."""
+        """The processes that belong to the terminal: in its session, descended from a member, or with the mark."""
         running = {pid: state for pid in _running() if pid not in self._others and (state := _state(pid))}
         found = {pid for pid, state in running.items() if state.session == self.pid or self._is_marked(pid)}
         found |= {pid for pid, state in running.items() if (pid, state.started) in self._known}

@@ -36,10 +36,10 @@ def following(job: Job, after: float) -> Instant | None:
     return None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
 
 
-def counted_anew(job: Job, due: float, now: float, ran: set[float]) -> Rule | None:
-    """The rule of a job whose next instant is further away than its interval, counted from now; None for any other.
+def restarted_interval(job: Job, due: float, now: float, ran: set[float]) -> Rule | None:
+    """The rule restarted from now, if the job's next instant is further away than its interval; else None.
 
-    So it is after a clock that was ahead was set back. No instant comes again that has run.
+    That happens when a clock that was ahead is set back. No instant runs twice.
     """
     rule = job.rule
     if isinstance(rule, Every) and due - now > rule.seconds + 1:

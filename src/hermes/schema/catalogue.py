@@ -103,16 +103,16 @@ unsubscribe(handle)
 (first segment of the topic). Session events also carry `session_id`, `turn_id` and, when durable, the cursor `epoch`,
 `seq`; a child session's events carry `root_session_id`. Payload fields never have these names:
 {", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
-Every field below is always there, also at its default.
+Every field listed below is always present, even at its default.
 
-*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. What JSON can't hold never raises:
-subscribers in the process get it as it is, other processes and the page get a string; `stats().unencodable` counts
-such events.
+*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. A value that JSON can't hold never
+raises: subscribers in the same process get it unchanged, other processes and the page get a string;
+`stats().unencodable` counts such events.
 
 *Namespaces*: Hermes publishes {_names(_published())} and the topic `gap`, as listed below.
-Reserved, as a later version may publish there: {_names(RESERVED_NAMESPACES)}.
+Reserved for later versions: {_names(RESERVED_NAMESPACES)}.
 `feed.*` and `pub.*` are messages of the dashboard's feeds, never events. Plugins publish under `plugin.<name>.*`, or
-under their own name where that is none of these.
+under their own name if it is not one of these.
 
 *Durable* events are rows of the session's log, written before they are published. *Transient* ones are only published.
 *Sensitive* fields may hold secrets or private text.

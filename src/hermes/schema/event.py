@@ -26,12 +26,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 def payload_of(event: Event) -> dict[str, Any]:
-    """All fields of an event as JSON's own values, those at their default included."""
+    """All fields of an event as JSON values, including those at their default."""
     return complete(type(event), msgspec.to_builtins(event))
 
 
 def complete(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an event as they were written, and those that were left out because they are at their default."""
+    """The stored fields of an event, and those that were left out because they are at their default."""
     defaults, inner = _left_out(kind)
     whole = defaults | dict(fields)
     for name, fill in inner.items():

@@ -225,9 +225,9 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
     reason: Annotated[str, Meta(description="Why it is asked.")] = ""
     reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = "workspace"
-    shape: Annotated[str, Meta(description="What the answer `always` covers, exactly.")] = ""
+    shape: Annotated[str, Meta(description="Exactly what the answer `always` covers.")] = ""
     scope: Annotated[
-        str, Meta(description="What the answer `session` covers, in words; empty: what `shape` names.")
+        str, Meta(description="What the answer `session` covers, in words; if empty, the same as `shape`.")
     ] = ""
     binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
     expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
@@ -249,9 +249,9 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
         ),
     ] = ""
     shown: Annotated[
-        str, Meta(description="Hash of the request as it was shown; an answer that allows must carry it.")
+        str, Meta(description="Hash of the request as the user saw it; required for any answer but `deny`.")
     ] = ""
-    reason: Annotated[str, Meta(description="What the user said about a denial; the model reads it with it.")] = ""
+    reason: Annotated[str, Meta(description="Why the user said no; the model reads it together with the denial.")] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):
@@ -303,27 +303,27 @@ class PictureDescribed(Event, frozen=True, kw_only=True):
 
 
 class PictureReduced(Event, frozen=True, kw_only=True):
-    """The provider did not accept a picture; from here on a smaller copy of it is sent."""
+    """The provider rejected a picture; from now on a smaller copy is sent."""
 
     topic: ClassVar[str] = "agent.picture.reduced"
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
-    sources: Annotated[tuple[str, ...], Meta(description="The pictures: files.")]
-    detail: Annotated[str, Meta(description="What a person should know about it.")]
+    sources: Annotated[tuple[str, ...], Meta(description="File paths of the pictures.")]
+    detail: Annotated[str, Meta(description="What happened, as a sentence for the user.")]
 
 
 class PictureWithheld(Event, frozen=True, kw_only=True):
-    """The model does not get a picture, only words about it."""
+    """A picture is not sent to the model; text takes its place."""
 
     topic: ClassVar[str] = "agent.picture.withheld"
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
-    sources: Annotated[tuple[str, ...], Meta(description="The pictures: files or addresses.")]
+    sources: Annotated[tuple[str, ...], Meta(description="File paths or addresses of the pictures.")]
     why: Annotated[
         Literal["refused", "text_only"],
-        Meta(description="`refused`: the provider did not accept it; `text_only`: the model is not known to see."),
+        Meta(description="`refused`: the provider rejected it; `text_only`: the model is not known to see pictures."),
     ]
-    detail: Annotated[str, Meta(description="What a person should know about it, and how to change it.")]
+    detail: Annotated[str, Meta(description="What happened and how to change it, for the user.")]
 
 
 class ModelPreparing(Event, frozen=True, kw_only=True):

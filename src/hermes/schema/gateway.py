@@ -1,6 +1,6 @@
-"""What hooks are told of, as events: published by every process that runs sessions, with hooks or without.
+"""The events that hooks receive. Every process that runs sessions publishes them, whether or not it has hooks.
 
-None of them is a row of a log; a bridge keeps them all the same until the dashboard has them. `session_id` is in the
+None of them is a row of a log, but a bridge keeps them until the dashboard has them. `session_id` is in the
 envelope, `turn_id` where there is a turn.
 """
 

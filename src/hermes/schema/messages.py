@@ -19,9 +19,9 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A picture by reference: `source` is a file path or an https address; `description` is for who can't see it.
+    """A picture by reference: `source` is a file path or an https address; `description` is for blind models.
 
-    `reduced`: it is sent smaller than it could be. `withheld`: no provider gets it, only its description.
+    `reduced`: a smaller copy is sent. `withheld`: no provider gets it, only its description.
     """
 
     source: str

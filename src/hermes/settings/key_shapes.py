@@ -1,4 +1,4 @@
-"""Key shapes: how the keys and tokens of common providers look, and where a text may hold one."""
+"""Key shapes: what the keys and tokens of common providers look like, and where a text may contain one."""
 
 import re
 from collections.abc import Iterator

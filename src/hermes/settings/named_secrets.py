@@ -1,6 +1,6 @@
 """Named secrets: values that are secret because of the name before them.
 
-Assignments, JSON and YAML fields, form bodies, options of commands, header lines. What only looks alike stays: the
+Assignments, JSON and YAML fields, form bodies, options of commands, header lines. Look-alikes are kept: the
 name of a variable, a type, a number of tokens, code, prose.
 """
 

@@ -1,7 +1,7 @@
 """Redaction: text without the secrets in it, for logs, chat labels, approval texts and summaries.
 
-Most lines hold none, and cost two microseconds: a few words and one run of characters are looked for. Only what they
-point at is looked at closely. A secret is known by its own shape (`key_shapes`) or by the name before it.
+Most lines hold none and cost two microseconds: a quick search for a few words and long runs of key characters. Only
+lines with such a hint are examined closely. A secret is recognised by its shape (`key_shapes`) or the name before it.
 """
 
 import binascii

@@ -14,17 +14,17 @@ _BACKWARDS = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOP
 
 
 def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
-    """Raises unless the newest row about the call is a question that this answers. So only the first answer counts."""
+    """Raises unless the newest row about the call is a question that this answer fits. So only the first one counts."""
     for columns in connection.execute(_BACKWARDS, (session,)):
         match Row(*columns).event:
             case (ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)) as request:
                 if call_id == answer.call_id:
                     if why := misfit(request, answer):
-                        raise AnswerRefused(why, hint="The answer does not count. Look at what is asked, then answer.")
+                        raise AnswerRefused(why, hint="Nothing was recorded. Look at the request again, then answer.")
                     return
             case ApprovalAnswered(call_id=call_id) | QuestionAnswered(call_id=call_id) | ToolFinished(call_id=call_id):
                 if call_id == answer.call_id:
                     break
             case _:
                 pass
-    raise AnsweredAlready("Nobody waits for this answer any more.", hint="It was answered already, or has expired.")
+    raise AnsweredAlready("Nobody is waiting for this answer any more.", hint="It was already answered, or it expired.")

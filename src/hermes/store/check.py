@@ -43,7 +43,7 @@ def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
 
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
     for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in connection.execute(_ROWS):
-        data = _text(inner) if frame is None else frames.set_in(_text(frame), _text(inner))
+        data = _text(inner) if frame is None else frames.full_text(_text(frame), _text(inner))
         row = Row(number, _text(session), seq, epoch, ts, _text(kind), role and _text(role), _text(turn), data)
         if not is_whole(row, crc):
             yield f"session {row.session}, row {row.seq}: the content does not match its checksum"

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
-from hermes.store.holders import TELL_AFTER_S, tell
+from hermes.store.holders import TELL_AFTER_S, log_wait
 from hermes.store.private import open_private
 
 log = logging.getLogger("hermes.store")
@@ -25,18 +25,18 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: 
         return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_handler(patience(path, busy_timeout))
-    leave_alone(connection)
+    keep_wal(connection)
     if not change:
         return connection
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # before anything is written: it may be damaged
-    leave_alone(connection, on=False)
+    keep_wal(connection, on=False)
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
 
-def leave_alone(connection: apsw.Connection, *, on: bool = True) -> None:
-    """Whether closing the connection leaves the write-ahead log where it is; so it must in a damaged database."""
+def keep_wal(connection: apsw.Connection, *, on: bool = True) -> None:
+    """Whether closing the connection leaves the write-ahead log in place, as it must for a damaged database."""
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(on))
 
 
@@ -77,7 +77,7 @@ def patience(path: Path, timeout: float) -> Callable[[int], bool]:
             return False
         if now - started > TELL_AFTER_S and not told:
             told = True
-            tell(path, timeout)
+            log_wait(path, timeout)
         time.sleep(random.uniform(0.1, 1.0) * _step(now - started))  # noqa: S311 - spreading, not secrecy
         return True
 

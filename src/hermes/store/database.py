@@ -23,7 +23,7 @@ from hermes.store.checkpoints import Checkpoints
 from hermes.store.connection import (
     connect,
     in_our_words,
-    leave_alone,
+    keep_wal,
     log,
     only_the_index,
     patience,
@@ -125,14 +125,14 @@ class Database:
 
     def read(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` on the reader, which sees one consistent state throughout."""
-        return self.look(lambda reader: _in_one_state(reader, job))
+        return self.run_on_reader(lambda reader: _in_one_state(reader, job))
 
     def select(self, query: str, values: tuple[str | int | float, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of one query. That sees one state by itself, so this is cheaper than `read`."""
-        return self.look(lambda reader: reader.execute(query, values).fetchall())
+        return self.run_on_reader(lambda reader: reader.execute(query, values).fetchall())
 
-    def look(self, job: Callable[[apsw.Connection], T]) -> T:
-        """Runs `job` on the reader without a transaction: for one that makes a single query."""
+    def run_on_reader(self, job: Callable[[apsw.Connection], T]) -> T:
+        """Runs `job` on the reader without a transaction, for jobs that make a single query."""
         self._refuse_after_fork()
         try:
             with self._reading, in_our_words(self._shown):
@@ -148,7 +148,7 @@ class Database:
 
     @contextmanager
     def separate_reader(self) -> Iterator[apsw.Connection]:
-        """A connection for a read that takes long: others read meanwhile."""
+        """A connection for a long read, so that other reads need not wait."""
         self._refuse_after_fork()
         try:
             with in_our_words(self._shown):
@@ -174,8 +174,8 @@ class Database:
             self._shared.close()
         with self._writing, self._reading, in_our_words(self._shown):
             if self._damage is not None:
-                leave_alone(self._writer)
-                leave_alone(self._reader)
+                keep_wal(self._writer)
+                keep_wal(self._reader)
             self._reader.close()
             self._writer.close()
 

@@ -1,8 +1,8 @@
-"""Frames: text that many rows have in common, kept once.
+"""Frames: text that many rows share, stored once.
 
-The prompt of a session is several thousand bytes of instructions and tools that hardly ever differ, and a few about its
-own circumstances. Its row keeps only the latter; the frame is the rest, with a NUL at their place. A row's checksum is
-over the whole text, so that a frame can't change unnoticed.
+A session's prompt has several thousand bytes of instructions and tools that hardly ever differ, and a few bytes of its
+own. Its row stores only the latter; the frame stores the rest, with a NUL where they go. A row's checksum covers the
+whole text, so a frame can't change unnoticed.
 """
 
 import hashlib
@@ -17,25 +17,25 @@ TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
 """What a query selects to have the frame of each row."""
 
 FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"
-"""Removes frames that no row has any more."""
+"""Deletes frames that no row uses any more."""
 
 _WORTH_BYTES = 512  # a shorter one is not worth a lookup
 _PLACE = "\0"  # never in JSON
 _encode = msgspec.json.Encoder().encode
 
 
-def set_in(frame: str, inner: str) -> str:
+def full_text(frame: str, inner: str) -> str:
     """The whole text of a row."""
     return frame.replace(_PLACE, inner, 1)
 
 
 def frame_id(frame: str) -> int:
-    """The number of a frame, made from its text, so that a frame that was found can be told from rubbish."""
+    """The id of a frame, derived from its text, so that a salvaged frame can be verified."""
     return int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def keep_frame(connection: apsw.Connection, event: Event | None, data: str) -> tuple[str, int | None]:
-    """What a row has to keep of its text, and the number of its frame, which is written if it is new."""
+    """The part of a text that the row itself stores, and the id of its frame, which is written if it is new."""
     parts = _divided(event, data)
     if parts is None:
         return data, None

@@ -1,4 +1,4 @@
-"""Which process keeps another waiting: who holds a lock on a file, as far as this machine tells."""
+"""Which process holds the lock on a file that this one is waiting for, as far as the kernel tells."""
 
 import logging
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 TELL_AFTER_S = 1.0
 """Seconds of waiting before a person is told."""
 log = logging.getLogger("hermes.waiting")
-"""What is said here is for the person who waits; surfaces show it."""
+"""Messages logged here are for the person who is waiting; surfaces show them."""
 
 _LOCKS = Path("/proc/locks")
 
 
-def tell(path: Path, timeout: float) -> None:
-    """Says whom this process waits for, and for how long at most."""
-    log.warning("Waiting for %s to let go of %s (%.0f s at most) ...", holder_of(path), path, timeout)
+def log_wait(path: Path, timeout: float) -> None:
+    """Logs which process this one is waiting for, and for how long at most."""
+    log.warning("Waiting for %s to release %s (%.0f s at most) ...", holder_of(path), path, timeout)
 
 
 def holder_of(path: Path) -> str:
@@ -56,7 +56,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _command(pid: int) -> str:
-    """What a process is called by whoever started it: the program and its first words."""
+    """The command line of a process: the program and its first arguments."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -1,8 +1,8 @@
 """Leases: at most one process runs a session. A lease ends by release or with the process that held it.
 
-Whether that process lives is asked of the kernel where that is possible: a machine that slept, or whose clock was set,
-ends nobody's lease. Elsewhere a lease also ends when it was not renewed in time. Each new holder gets a larger token; a
-write that carries an older one is refused, so a process that was given up can't write over its successor.
+Where possible, the kernel tells whether that process is alive: sleep, or setting the clock, ends nobody's lease.
+Elsewhere a lease also ends when it was not renewed in time. Each new holder gets a larger token; a write that carries
+an older one is refused, so a process that lost its lease can't overwrite its successor's work.
 """
 
 import os
@@ -127,7 +127,7 @@ def is_live(lease: Lease, now: float) -> bool:
 
 
 def holds(owner: str, expires: float, now: float) -> bool:
-    """Whether an owner still has what it holds until then. One that certainly lives has it, however late it is."""
+    """Whether an owner still holds a lease that expires then. One that is certainly alive does, however late it is."""
     lives = _lives(owner)
     return 0 < expires - now < _LONGEST_LEAD if lives is None else lives
 
@@ -154,7 +154,7 @@ def _find(connection: apsw.Connection, session: str) -> Lease | None:
 
 
 def _lives(owner: str) -> bool | None:
-    """Whether a process lives; None when that can't be told from here: it is of another machine, or out of sight."""
+    """Whether a process is alive; None if that can't be known here, as on another machine or in another container."""
     host, pid, birth = ["", "", "", *owner.rsplit(":", 2)][-3:]
     started, boot, namespace = [*birth.split("."), "", ""][:3]
     if host != socket.gethostname() or not pid.isdigit() or _birth(os.getpid()) == _UNKNOWN:
@@ -178,7 +178,7 @@ def _birth(pid: int) -> str:
 
 @cache
 def _boot() -> str:
-    """Which start of the machine this is: counting from there, a process of an earlier one may look the same."""
+    """The id of this boot of the machine: pids and start times can repeat after a reboot."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip().replace("-", "")[:12]
     return ""

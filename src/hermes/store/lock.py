@@ -1,8 +1,8 @@
 """A lock file beside `state.db`: everyone who has the database open holds it shared; whoever replaces or rebuilds the
 file needs it alone. So no process ever goes on writing to a database that was renamed under it.
 
-Its content is the number of the last row that was acknowledged, with the inode of the database that has it. A database
-that knows fewer rows has lost some, for example with its write-ahead log.
+It contains the number of the last acknowledged row, and the inode of the database that has it. A database with fewer
+rows has lost some, for example with its write-ahead log.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes.errors import StoreBusy
-from hermes.store.holders import TELL_AFTER_S, tell
+from hermes.store.holders import TELL_AFTER_S, log_wait
 from hermes.store.private import open_private
 
 _NOTE_BYTES = 64
@@ -66,7 +66,7 @@ class FileLock:
                 waited = time.monotonic() - began
                 if waited > TELL_AFTER_S and not told:
                     told = True
-                    tell(self.path, timeout)
+                    log_wait(self.path, timeout)
                 if waited > timeout:
                     hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
                     raise StoreBusy(f"another Hermes process is using {self.path.parent}", hint=hint) from None
@@ -84,13 +84,13 @@ class DatabaseLock(FileLock):
         self._inode = 0
 
     def note_last_row(self, number: int) -> None:
-        """Notes the last row that is on disk; for whoever holds the lock. Not worth an fsync: behind is no harm."""
+        """Notes the last row on disk. The caller holds the lock. Not worth an fsync: an older number does no harm."""
         with suppress(OSError):  # the row is saved, whatever becomes of this
             self._inode = self._inode or self._database.stat().st_ino
             os.pwrite(self._fd, f"{number} {self._inode}".ljust(_NOTE_BYTES).encode(), 0)
 
     def forget_last_row(self) -> None:
-        """Before another file takes the place of the database; for whoever holds the lock alone."""
+        """Call before another file replaces the database. The caller holds the lock alone."""
         self._inode = 0
         with suppress(OSError):
             os.ftruncate(self._fd, 0)

@@ -108,7 +108,7 @@ class SessionLog:
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
-        rows = self._db.look(lambda connection: checked(connection.execute(_PAGE, (session, after, limit))))
+        rows = self._db.run_on_reader(lambda connection: checked(connection.execute(_PAGE, (session, after, limit))))
         if not rows and not self._db.select(_HEAD, (session,)):
             raise _missing(session)
         return rows

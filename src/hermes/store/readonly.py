@@ -28,8 +28,8 @@ class ReadableCopy:
             for source, target in zip(companions(path)[:2], companions(self.path), strict=False):
                 shutil.copyfile(source, target)
         except OSError as error:
-            hint = "Nothing was changed. Copy the folder to a place that you may write to, and set HERMES_HOME to that."
-            reason = f"its folder can't be written, and it can't be copied to be read ({error.strerror})"
+            hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."
+            reason = f"its folder is read-only, and no readable copy could be made ({error.strerror})"
             raise StoreError(f"cannot open {path}: {reason}", hint=hint) from error
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A copy of the database without given values, for somebody else's eyes: rows keep their place and their checksum."""
+"""Removes given values from a copy of the database that will be shared. Rows keep their order and valid checksums."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing

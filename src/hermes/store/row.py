@@ -75,13 +75,13 @@ STORED = f"{COLUMNS}, crc, {frames.TEXT}"
 
 
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
-    """Rows of the log from `STORED` columns. Raises apsw.CorruptError when one is not what was written."""
+    """Rows of the log from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
     rows: list[Row] = []
     heads: dict[tuple[str, str, str | None, str], int] = {}
     crc32 = zlib.crc32
     make: Any = tuple.__new__  # which takes half as long as Row(...)
     for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in stored:
-        data = inner if frame is None else frames.set_in(frame, inner)
+        data = inner if frame is None else frames.full_text(frame, inner)
         row = make(Row, (number, session, seq, epoch, ts, kind, role, turn, data))
         try:  # as `is_whole`, step by step: this is done for every row that is read
             if crc < _SINCE_FRAMES:
@@ -130,7 +130,7 @@ def earlier_checksum(row: Row) -> int:
 
 
 def is_whole(row: Row, crc: int) -> bool:
-    """Whether a row is what was written, by the checksum that was written with it."""
+    """Whether a row matches the checksum that was written with it."""
     try:
         return crc == (checksum(row) if crc >= _SINCE_FRAMES else earlier_checksum(row))
     except (TypeError, ValueError, struct.error):  # not even the types are right

@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from hermes.store.frames import frame_id, set_in
+from hermes.store.frames import frame_id, full_text
 from hermes.store.row import MAX_EVENT_BYTES, Row, is_whole
-from hermes.store.wal import PAGES_AT_ONCE, Content, content, let_go, overlay, page_size
+from hermes.store.wal import PAGES_AT_ONCE, Content, content, overlay, page_size, release_memory
 
 PAGE_SIZE = 4096  # of every file we make
 
@@ -68,7 +68,7 @@ def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
                 yield found.row
     for found in framed:
         if (text := texts.get(found.frame or 0)) is not None:
-            row = found.row._replace(data=set_in(text, found.row.data))
+            row = found.row._replace(data=full_text(text, found.row.data))
             if is_whole(row, found.crc):
                 yield row
 
@@ -87,8 +87,8 @@ class Pages:
         last = -(-len(self._main) // self.size)
         for number in chain(range(1, last + 1), (number for number in sorted(self._newer) if number > last)):
             if number % PAGES_AT_ONCE == 0:
-                let_go(self._main)
-                let_go(self._wal)
+                release_memory(self._main)
+                release_memory(self._wal)
             yield number
 
     def __getitem__(self, number: int) -> bytes:

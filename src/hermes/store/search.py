@@ -108,7 +108,7 @@ class Search:
     def _matching(self, expression: str, session: str, limit: int) -> list[Row]:
         statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
         values = {"words": expression, "session": session, "limit": limit}
-        return self._db.look(lambda connection: checked(connection.execute(statement, values)))
+        return self._db.run_on_reader(lambda connection: checked(connection.execute(statement, values)))
 
 
 def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:

@@ -159,16 +159,16 @@ def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Seq
 
 
 def _require_current(found: Finding, path: Path) -> None:
-    """Raises for a file that would have to be written before it can be used."""
+    """Raises if the file would have to be repaired or upgraded before it can be used."""
     if found.state is State.CURRENT:
         return
     what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
-    hint = "Nothing was changed. Copy it to a folder that you may write to, and set HERMES_HOME to that."
-    raise StoreError(f"{path} {what}, and can't be written here to put that right", hint=hint)
+    hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
+    raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)
 
 
 class _Opening:
-    """Opens a file for writing. Whatever is wrong with it, and whenever that is found, leads to the same repair."""
+    """Opens a file for writing. Any damage, whenever it is found, leads to the same repair."""
 
     def __init__(
         self, path: Path, lock: DatabaseLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
@@ -182,7 +182,7 @@ class _Opening:
     def open(self) -> Store:
         """The open store, with the lock shared.
 
-        Whatever was found or done is looked at again once the lock is shared: others may have come in between.
+        Everything is checked again once the lock is shared: other processes may have come in between.
         """
         recovery = None
         for _ in range(_ATTEMPTS):

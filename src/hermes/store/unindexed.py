@@ -1,7 +1,7 @@
-"""Searches messages that are not in the index yet, so that nobody has to wait until a large load is indexed.
+"""Searches messages that are not in the index yet, so that nobody waits until a large import is indexed.
 
-Whatever can match goes through a small index in memory, newest first, until enough was found: the answer is the one the
-real index will give.
+Messages that might match go through a small index in memory, newest first, until enough are found. The result is the
+one that the real index will give.
 """
 
 import time
@@ -43,7 +43,7 @@ def find_unindexed(
                 numbers = {number for (number,) in memory.execute(_MATCHES, (expression,))}
                 matching.extend([row for row in rows if row.id in numbers][: limit - len(matching)])
             if time.monotonic() > deadline:
-                log.warning("the search index is being made; of what is not in it yet only the newest was looked at")
+                log.warning("the search index is still being built; of other messages only the newest were searched")
                 break
     return found
 

@@ -35,8 +35,8 @@ def content(path: Path) -> Content:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def let_go(mapped: Content) -> None:
-    """Gives memory back that reading a file has filled; what is read again is fetched again."""
+def release_memory(mapped: Content) -> None:
+    """Frees the memory that reading a mapped file has filled; pages read again are loaded again."""
     if isinstance(mapped, mmap.mmap):
         mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -80,7 +80,7 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
     before = [_stored(wal, _HEADER), _sum(order, wal[:24], (0, 0))]
     for number, at in enumerate(range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size), 1):
         if number % PAGES_AT_ONCE == 0:
-            let_go(wal)
+            release_memory(wal)
         summed = wal[at : at + 8] + wal[at + _FRAME : at + _FRAME + size]
         sums = [_sum(order, summed, start) for start in dict.fromkeys(before)]
         stored = _stored(wal, at + _FRAME)

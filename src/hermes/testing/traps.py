@@ -1,4 +1,4 @@
-"""A folder as an attacker would leave it: whoever loads code from it, or takes a program from it, leaves a mark."""
+"""A folder as an attacker would leave it: code or programs that are loaded from it leave a mark."""
 
 import os
 from pathlib import Path

@@ -133,7 +133,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def preview(self) -> str:
-        """What a person has to know before it is done: every file, then everything that changes in them."""
+        """What a person needs to see before deciding: every file, then all changes in them."""
         diffs = [diff for step in self.steps if (diff := step.diff())]
         return "\n".join([*(step.planned() for step in self.steps), *diffs])
 

@@ -261,7 +261,8 @@ async def test_compaction_by_itself_and_its_failure_are_told(page: Page, dashboa
         app.record(await session_of(page), TurnStarted(), failed, made, TurnEnded(reason="done"), turn="automatic")
     await rests(page, 2)
     await expect(page.locator(".note.warn")).to_have_text(
-        "The conversation could not be shortened: the summary was empty. Nothing was removed; it is tried again later."
+        "The conversation could not be shortened: the summary was empty. Nothing was removed;"
+        " Hermes will try again later."
     )
     note = page.locator(".note.info")
     await expect(note).to_contain_text(

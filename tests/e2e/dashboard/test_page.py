@@ -40,7 +40,7 @@ async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     await expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
     await page.keyboard.press("?")
     await expect(keys).to_contain_text("Go to Sessions")
-    await keys.get_by_role("switch", name="Single keys").uncheck()
+    await keys.get_by_role("switch", name="Single-key shortcuts").uncheck()
     await expect(keys).not_to_contain_text("Go to Sessions")
     await page.keyboard.press("Escape")
     await page.reload()

@@ -220,7 +220,7 @@ async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(
     await expect(page.locator(".attached img")).to_have_count(1)
     await say(page, "what is this?")
     await rests(page, 1)
-    await expect(page.get_by_text("A picture was left out, because the provider does not accept it.")).to_be_visible()
+    await expect(page.get_by_text("A picture was left out, because the provider rejected it.")).to_be_visible()
     await expect(page.get_by_text("I did not get the picture.")).to_be_visible()
 
 

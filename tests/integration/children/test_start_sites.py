@@ -14,7 +14,7 @@ import pytest
 
 import hermes
 from hermes.children.child import Child
-from hermes.children.programs import add_workspace, find_program, passed_over, trusted_path
+from hermes.children.programs import add_workspace, find_program, skipped_program, trusted_path
 from hermes.children.python import hermes_command, module_command
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
@@ -146,7 +146,7 @@ def test_a_session_elsewhere_makes_its_folder_a_workspace(tmp_path: Path) -> Non
     assert find_program("rg", environ) == str(project / "rg")
     add_workspace(tmp_path / "project")
     assert find_program("rg", environ) is None
-    assert passed_over("rg", environ) == str(project / "rg")
+    assert skipped_program("rg", environ) == str(project / "rg")
     assert trusted_path(environ) == ""
 
 
@@ -172,7 +172,7 @@ def test_an_editor_is_not_taken_from_there(
     monkeypatch.setenv("EDITOR", choice["EDITOR"])
     with pytest.raises(HermesError, match="was not found") as caught:
         editor()
-    assert "lies in a project" in caught.value.hint
+    assert "inside a project" in caught.value.hint
     monkeypatch.setenv("EDITOR", f"{traps.folder}/vim")
     assert editor() == [f"{traps.folder}/vim"], "whoever gives the whole path means it"
 

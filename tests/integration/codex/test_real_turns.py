@@ -256,7 +256,7 @@ async def test_without_a_sign_in_no_model_is_asked(real: Any) -> None:
     assert ended.reason == "failed"
     assert ended.detail == (
         "Codex is not signed in, or its sign-in has expired. Run `codex login`, then send your message again."
-        " Without codex: /codex-runtime off, or `hermes codex off`."
+        " To switch back to Hermes: /codex-runtime off, or `hermes codex off`."
     )
 
 

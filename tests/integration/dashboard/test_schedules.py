@@ -64,7 +64,7 @@ async def test_what_cannot_be_kept_is_refused_with_a_reason(house: House) -> Non
         ({"schedule": "every day at 9"}, "There is nothing to do"),
         (_NEW | {"schedule": "every blue moon"}, "Understood “every”"),
         (_NEW | {"zone": "Mars/Base"}, "no time zone"),
-        (_NEW | {"deliver": "the moon"}, "no place to deliver to"),
+        (_NEW | {"deliver": "the moon"}, "can't deliver to"),
         (_NEW | {"budget": "a lot"}, "a lot"),
         (_NEW | {"timeout": "soon"}, "no length of time"),
         (_NEW | {"tools": "magic"}, "no toolset"),

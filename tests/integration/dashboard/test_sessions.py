@@ -80,7 +80,7 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(tmp_p
             for unseen in ({"answer": "once"}, {"answer": "once", "shown": ""}, {"answer": "once", "shown": other}):
                 refused = await house.ask("POST", path, unseen, scope="approve")
                 assert refused.status_code == 409
-                assert refused.json()["error"] == "The request is not the one that was shown."
+                assert refused.json()["error"] == "The request that is waiting is not the one that was shown."
             question = path.replace("approvals", "questions")
             assert (await house.ask("POST", question, {"text": "yes"}, scope="chat")).status_code == 409
             assert not (tmp_path / "a.txt").exists()

@@ -147,7 +147,7 @@ async def test_a_picture_that_the_model_does_not_get_is_said_with_the_answer(tmp
         body = mail.sent[0].get_body(("plain",))
         assert body is not None
         text = str(body.get_content())
-        assert "A picture was not shown to" in text
+        assert "A picture was not sent to" in text
         assert text.endswith("I can't see it")
 
 

@@ -132,7 +132,7 @@ async def test_a_button_does_not_allow_what_its_message_did_not_show(tmp_path: P
             second = await telegram.sees("overwrite another file")
             telegram.press(question, "Allow")
             await telegram.until(lambda server: bool(server.notes))
-            assert telegram.notes[0].startswith("The request is not the one that was shown.")
+            assert telegram.notes[0].startswith("The request that is waiting is not the one that was shown.")
             assert number_of(house.session, asked) not in second.text
             assert answers(house) == []
             telegram.press(question, "Deny")

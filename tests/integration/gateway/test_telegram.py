@@ -108,7 +108,7 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
         assert source.read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
         sent = [one.file for one in telegram.messages if one.kind != "text"]
         assert sent == [b"a report"]
-        assert any("A picture was not shown to" in one.text for one in telegram.messages)
+        assert any("A picture was not sent to" in one.text for one in telegram.messages)
 
 
 async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:

@@ -425,9 +425,9 @@ async def test_a_platform_that_does_not_answer_holds_up_no_job(tmp_path: Path) -
     ("change", "words"),
     [
         ({"budget": "lots"}, "not an amount"),
-        ({"deliver": "somewhere"}, "no place"),
-        ({"deliver": "fax:1"}, "'fax:1' is no place to deliver to"),
-        ({"deliver": "telegram:"}, "no place"),
+        ({"deliver": "somewhere"}, "can't deliver"),
+        ({"deliver": "fax:1"}, "can't deliver to 'fax:1'"),
+        ({"deliver": "telegram:"}, "can't deliver"),
         ({"deliver": "session:nowhere"}, "no session"),
         ({"toolsets": ("magic",)}, "no toolset"),
         ({"timeout": -1.0}, "up to a day"),
@@ -445,10 +445,10 @@ async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dic
 async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         first = b.job()
-        with pytest.raises(HermesError, match="There is a job called 'Something' already"):
+        with pytest.raises(HermesError, match="There is already a job called 'Something'"):
             b.book.add(Draft(schedule="every hour", prompt="x", name="Something"))
         second = b.job()
-        with pytest.raises(HermesError, match="There is a job called 'something' already"):
+        with pytest.raises(HermesError, match="There is already a job called 'something'"):
             b.book.edit(second.id, name="something")
         b.book.edit(first.id, name="something", prompt="the same name")
         unnamed = [b.book.add(Draft(schedule="every hour", prompt="look"))[0].name for _ in range(3)]

@@ -31,7 +31,7 @@ def test_versions_that_are_not_tested_are_warned_about() -> None:
     assert [version_warning(version) for version in ((0, 130, 0), (0, 150, 1), (0, 166, 9))] == ["", "", ""]
     assert "older" in version_warning((0, 129, 0))
     assert "newer" in version_warning((1, 0, 0))
-    assert "does not say" in version_warning(())
+    assert "does not report" in version_warning(())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_lost_sign_in_says_codex_login(message: str, info: object) -> None:
 def test_other_failures_keep_their_words() -> None:
     assert explain("Missing environment variable: `X`.", "other") == (
         "Codex could not finish: Missing environment variable: `X`."
-        " Without codex: /codex-runtime off, or `hermes codex off`."
+        " To switch back to Hermes: /codex-runtime off, or `hermes codex off`."
     )
     assert not is_signed_out("exceeded retry limit, last status: 429", {"x": {"httpStatusCode": 429}})
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.approver import Approver, Explain, Judge, nothing_to_explain
+from hermes.codex.approver import Approver, Explain, Judge, drop_reason
 from hermes.codex.asking import Asking
 from hermes.codex.failures import CodexRefused
 from hermes.codex.items import Change, FileChange, McpCall
@@ -36,7 +36,7 @@ def asker(
     items: Any = None,
     rows: Rows | None = None,
     cwd: str = "/w",
-    explain: Explain = nothing_to_explain,
+    explain: Explain = drop_reason,
 ) -> Asking:
     """What answers codex, with a policy that leaves everything to the person."""
     rows = rows or Rows()
@@ -253,7 +253,7 @@ async def test_leave_for_what_is_no_command_is_asked_for_each_time_with_what_cod
     assert await asker(approvals).answer(asked) == {"decision": "accept"}
     (request,) = approvals.asked
     assert request.summary == (
-        'something for which codex names no command\nin /w\nwith these permissions: {"network":{"enabled":true}}'
+        'an action for which codex gives no command\nin /w\nwith these permissions: {"network":{"enabled":true}}'
     )
     assert (request.reason, request.memorable) == ("more permissions", False)
 
@@ -379,7 +379,7 @@ async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
     await asker(approvals, items={"f": item}).answer(call("item/fileChange/requestApproval", itemId="f"))
     summary = approvals.asked[0].summary
     if extra:
-        assert summary.endswith(f"\n[... {extra:,} more characters of the patch are not shown here ...]")
+        assert summary.endswith(f"\n[... {extra:,} more characters of the patch not shown here ...]")
     else:
         assert summary.endswith("+++")
 

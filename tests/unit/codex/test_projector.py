@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from hermes.codex.projector import Meter, Projector, Words
+from hermes.codex.projector import Projector, UsageTracker, Words
 from hermes.codex.wire import Notice
 from hermes.core.history import History
 from hermes.schema.event import Event
@@ -104,7 +104,7 @@ def test_a_call_that_is_reported_again_is_counted_once_also_in_the_next_turn() -
         usage = {"last": {"inputTokens": 7, "outputTokens": 1}, "total": {"inputTokens": number, "outputTokens": 1}}
         return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage=usage)
 
-    meter = Meter()
+    meter = UsageTracker()
     first, second = Projector("t", meter=meter), Projector("u", meter=meter)
     for number in (7, 7, 14, 14):
         first.feed(total(number, "t"))
@@ -235,7 +235,7 @@ def test_a_command_whose_output_an_older_codex_leaves_out_waits_for_it() -> None
     (message, started) = [event for one in (run("c1"), silent) for event in projector.feed(one)]
     assert isinstance(message, AssistantMessage)
     assert isinstance(started, ToolStarted)
-    assert [command.id for command in projector.unheard] == ["c1"]
+    assert [command.id for command in projector.without_output] == ["c1"]
     (result,) = projector.finish("c1", "one\n", 0)
     assert isinstance(result, ToolFinished)
     assert (result.text, result.ok) == ("one\n", True)

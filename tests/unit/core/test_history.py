@@ -63,7 +63,7 @@ def test_an_open_turn_and_its_started_calls_are_known_after_a_crash() -> None:
     )
     assert history.open_turn == "turn"
     texts = [(result.call_id, result.text) for result in history.unfinished("Who knows.")]
-    assert texts == [("a", "Who knows."), ("b", "Not run: the turn ended before it began.")]
+    assert texts == [("a", "Who knows."), ("b", "Not run: the turn ended before this call began.")]
 
 
 def test_a_call_that_another_call_made_gets_a_result_after_a_crash_too() -> None:

@@ -1,9 +1,9 @@
-"""Patterns whose repetitions have an end, so that no text makes looking for them take more than its length."""
+"""Patterns with bounded repetitions, so that the time to search a text grows only with its length."""
 
 import re
 
 _CHARACTERS = 200
-"""The most that `*` and `+` repeat one character; runs of the same sign are shorter in every reading."""
+"""How often `*` and `+` may repeat one character; longer runs of a character are shortened before."""
 _GROUPS = 12
 """The most that they repeat a group."""
 

@@ -223,7 +223,7 @@ def _failure(report: wire.Failed) -> ModelError:
     """A child's failure, in words for a person."""
     match report.reason:
         case "engine_missing":
-            hint = f"Connect another model with `hermes setup`, or have this one. {install_hint('local')}"
+            hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"
             return ModelError("the engine of the local model is not installed", hint=hint, reason="not_found")
         case "library_missing":
             hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."

@@ -14,7 +14,7 @@ def program() -> None:
     """`hermes` as a process. It ends at once: everything is closed and written by then, and Python's own tidying up
     of a process that is over takes longer than many commands."""
     gc.set_threshold(_GARBAGE)
-    _forget_the_started_folder()
+    _drop_relative_pythonpath()
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -24,8 +24,8 @@ def program() -> None:
     os._exit(code)
 
 
-def _forget_the_started_folder() -> None:
-    """With a relative PYTHONPATH, modules that are loaded from here on would come from whichever folder we are in."""
+def _drop_relative_pythonpath() -> None:
+    """Drops relative PYTHONPATH entries: modules loaded later would come from whichever folder we are in."""
     folders = os.environ.get("PYTHONPATH", os.sep).split(os.pathsep)
     relative = [folder for folder in folders if not folder.startswith(os.sep)]
     try:

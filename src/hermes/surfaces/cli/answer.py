@@ -47,7 +47,7 @@ class Answer:
         if self.provider != "embedded" or not self.text:
             return ""
         who = self.model if "local" in self.model else f"{self.model} (local)"
-        return f"Answered by {who}, a small model on this machine: check what matters. A larger one: hermes setup"
+        return f"Answered by {who}, a small model on this machine: double-check it. For a larger model: hermes setup"
 
     @property
     def code(self) -> int:

@@ -139,7 +139,7 @@ class _Run:
             await service.submit(self._session, self._text, images=self._images)
             self._saved = True
             if holder and not self._elsewhere:
-                remark(f"{holder} works on this session. Your message is saved and is answered after that.")
+                remark(f"{holder} is working on this session. Your message is saved and will be answered next.")
             if self._elsewhere:
                 raise asyncio.CancelledError
             await service.idle(self._session)
@@ -195,8 +195,8 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     """Says on stderr what went wrong, if anything did."""
     again = f"Go on with: hermes --resume {session}"
     if isinstance(failure, LeaseLost):
-        words = "Another process took this session over, so this one stopped. What was written until then is kept."
-        say(words, f"Read what became of it: hermes sessions show {session}")
+        words = "Another process took over this session, so this one stopped. Everything up to then was saved."
+        say(words, f"See what happened: hermes sessions show {session}")
         return FAILED
     if failure is not None:
         say(not_saved(failure), failure.hint)

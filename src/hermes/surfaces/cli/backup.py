@@ -9,9 +9,7 @@ from hermes.settings.load import find_home
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: hermes-DATE.tar.gz in this folder)")
-    parser.add_argument(
-        "--without-secrets", action="store_true", help="leave out your keys, and everything that holds one"
-    )
+    parser.add_argument("--without-secrets", action="store_true", help="leave out your keys, wherever they are stored")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,11 +20,11 @@ def run(args: argparse.Namespace) -> int:
     done = back_up(find_home(), target, secrets=not args.without_secrets)
     name = one_line(str(done.file))
     print(f"{name}: {count(done.files, 'file')}, {done.size / 1e6:.1f} MB. It comes back with: hermes restore {name}")
-    print(f"It holds: {', '.join(_counted(name, files) for name, files in done.holds)}.")
+    print(f"It contains: {', '.join(_counted(name, files) for name, files in done.holds)}.")
     if done.withheld:
-        print(f"Left out, because they hold secrets: {one_line(', '.join(done.withheld))}")
+        print(f"Left out, because they contain secrets: {one_line(', '.join(done.withheld))}")
     if done.masked:
-        print(f"Your keys were replaced in {count(done.masked, 'row')} of the session log.")
+        print(f"Your keys were masked in {count(done.masked, 'row')} of the session log.")
     if done.left_out:
         print(f"Left out, because they lead out of the home: {one_line(', '.join(done.left_out))}")
     if not args.without_secrets:

@@ -68,7 +68,7 @@ def _module_path(site: Site) -> list[Finding]:
     if not search_path or all(map(os.path.isabs, search_path.split(os.pathsep))):
         return []
     text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
-    return [Finding("python", WARN, text, "Unset PYTHONPATH, or give whole paths in it.")]
+    return [Finding("python", WARN, text, "Unset PYTHONPATH, or use absolute paths in it.")]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
@@ -280,14 +280,14 @@ def sandbox(site: Site) -> list[Finding]:
 
 def git(site: Site) -> list[Finding]:
     """Undo, and the history of memory and skills, are kept by git."""
-    from hermes.children.programs import find_program, passed_over
+    from hermes.children.programs import find_program, skipped_program
 
     found = find_program("git", site.environ)
     if found:
         return [Finding("git", OK, found)]
-    text = "git is not here: turns can't be undone, and memory and skills have no history"
-    if elsewhere := passed_over("git", site.environ):
-        text = f"{elsewhere} is not used, as it lies where a model can write. {text[0].upper()}{text[1:]}"
+    text = "git is not installed: turns can't be undone, and memory and skills have no history"
+    if elsewhere := skipped_program("git", site.environ):
+        text = f"{elsewhere} is not used, because a model could have written it. {text[0].upper()}{text[1:]}"
     return [Finding("git", WARN, text, "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).")]
 
 

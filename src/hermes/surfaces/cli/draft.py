@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.children.programs import find_program, passed_over
+from hermes.children.programs import find_program, skipped_program
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
@@ -141,10 +141,8 @@ def editor() -> list[str]:
 
 
 def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
-    if found := passed_over(name, environ):
-        hint = (
-            f"The one at {found} is not used, as it lies in a project. If you trust it, set EDITOR to its whole path."
-        )
+    if found := skipped_program(name, environ):
+        hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
         return HermesError(f"The editor was not found: {name}.", hint=hint)
     return HermesError(f"The editor was not found: {name}.", hint="Set VISUAL or EDITOR to one that is installed.")
 

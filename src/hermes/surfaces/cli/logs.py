@@ -1,7 +1,7 @@
 """The log of Hermes itself, `logs/hermes.log`: made by the first record, for this user only, without secrets.
 
-What repeats is written once, then counted: a loop that fails can't fill the disk. Once made, the file stays open, and a
-file handle is kept for it before: a process that has run out of them can still say so.
+A record that repeats is written once, then counted, so a failing loop can't fill the disk. The file stays open once it
+exists, and until then a file handle is reserved for it: a process that has run out of handles can still log that.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ _MAX_REMEMBERED = 256  # records
 
 
 class Repeats:
-    """Lets a warning or an error through once, then counts it; after a while, which grows, with how often it came."""
+    """Lets a warning or an error through once, then counts it; ever less often, lets it through with the count."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: dict[tuple[str, int, str], tuple[float, float, int]] = {}  # quiet until, how long, how many
 
     def passed(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """The record as it is to be written; None when it is only counted."""
+        """The record to write; None if it is only counted."""
         if record.levelno < logging.WARNING:
             return record
         message = record.getMessage()

@@ -52,7 +52,7 @@ def add_file(text: str) -> int:
 
 
 def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bool = False) -> int:
-    """Adds a service under a name, and lets its model answer if it does; `tried`: it has just been seen to."""
+    """Adds a service, and makes its model the default if it answers. `tried`: it has just answered a test."""
     check_service(name, base_url, key_env)
     home = find_home().ensure()
     set_value(home.config, f"custom_providers.{name}.base_url", base_url.rstrip("/"))
@@ -60,22 +60,22 @@ def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bo
         set_value(home.config, f"custom_providers.{name}.key_env", key_env)
     pick = f"hermes model pick {name}:{model or 'MODEL'}"
     if key_env and load_secrets(home=home).get(key_env) is None:
-        print(f"{name} is added.")
+        print(f"Added {name}.")
         say(f"{key_env} is not set yet.", f"Store it with: hermes config set {key_env}; then: {pick}", alarming=False)
         return 0
     if not model:
-        print(f"{name} is added. Let it answer: {pick}")
+        print(f"Added {name}. To use it: {pick}")
         return 0
     if not tried and not _answers(name, model):
-        say(f"{name} is added, but does not answer. The model of before stays.", f"Use it all the same: {pick} --force")
+        say(f"Added {name}, but it does not answer. Your current model stays.", f"To use it anyway: {pick} --force")
         return FAILED
     set_model(name, model)
-    print(f"{name} is added and answers from now on, with {model}.")
+    print(f"Added {name}. From now on {model} answers.")
     return 0
 
 
 def _answers(name: str, model: str) -> bool:
-    """Makes one tiny call and says what came of it."""
+    """Makes one tiny call and prints the result."""
     from hermes.surfaces.cli.model_test import try_once
 
     home = find_home()

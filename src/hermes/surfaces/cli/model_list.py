@@ -125,7 +125,7 @@ def _codex(settings: Settings) -> str:
     if not is_on(settings.model):
         return ""
     name = codex_model(settings.model) or "its own model"
-    return f"codex runs your turns, with {name}; the model marked here does the rest"
+    return f"codex runs your turns, with {name}; the model marked here does everything else"
 
 
 def lines_of(listed: list[Listed], screen: Screen) -> list[str]:

@@ -178,19 +178,19 @@ class Ingest:
     def _passes(self, topic: str, payload: dict[str, Any]) -> bool:
         """Whether a relayed event is to be published as it was sent.
 
-        Of a session in this home's log an event of a durable kind counts only as the row that the log has: that row is
-        published, whatever was sent. Otherwise whoever may publish could change what a person is asked to allow.
+        An event of a durable kind in a session of this home counts only if the log has that row, and the row is what is
+        published. Otherwise a client that may publish could change what a person is asked to allow.
         """
         kind = payload.get("type", topic)
         if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
-            self._refuse("a name that no event has")
+            self._refuse("its topic is reserved")
             return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
         if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
                 self._publish_row(topic, session, epoch, seq)
             else:
-                self._refuse("of a durable kind, but no row")
+                self._refuse("it is of a durable kind, but is not a row")
             return False
         if seq and isinstance(session, str) and not self._app.is_news(session, epoch, seq):
             self.known += 1
@@ -208,7 +208,7 @@ class Ingest:
         except SessionNotFound:
             return False
         except StoreError as error:  # what can't be looked up is not believed
-            log.debug("whether there is a session %.200r can't be told: %s", session, error)
+            log.debug("can't tell whether session %.200r exists: %s", session, error)
             return True
 
     def _publish_row(self, topic: str, session: str, epoch: int, seq: int) -> None:

@@ -233,7 +233,7 @@ def _application(module: ModuleType) -> Any:
     except ImportError as error:
         raise HermesError("fastapi is not installed.", hint=install_hint("web")) from error
     if not isinstance(router, APIRouter):
-        raise HermesError("its `router` is no FastAPI APIRouter")
+        raise HermesError("its `router` is not a FastAPI APIRouter")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(router)
     return app

@@ -273,7 +273,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("title", "TEXT", "name this session", Commands.title),
     Command("compress", "", "make room in a long conversation", Commands.compress),
     Command("approve", "N WORD", "allow what waits: once, session or always", Commands.approve),
-    Command("deny", "N WHY", "do not allow it; the model is told why, if you say so", Commands.deny),
+    Command("deny", "N WHY", "deny it; the model gets your reason, if you give one", Commands.deny),
     Command("model", "NAME", "which model answers here; change it", Commands.model, "owner"),
     Command("resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"),
     Command("approvals", "MODE", "what is not asked: ask, auto-edit or full", Commands.approvals, "owner"),

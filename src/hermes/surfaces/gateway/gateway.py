@@ -240,7 +240,7 @@ class Gateway:
                 except (HermesError, OSError) as error:
                     await asyncio.sleep(self._app.errors.note(_WRITING, error))
                 else:
-                    self._app.errors.over(_WRITING)
+                    self._app.errors.succeeded(_WRITING)
             await asyncio.sleep(_LOOK)
 
     def _state(self) -> object:

@@ -47,7 +47,7 @@ def verdict_of(word: str) -> Verdict | None:
 
 
 def number_of(session: str, asked: ApprovalRequested) -> str:
-    """What a request is called in chats: the same in each, as long as it waits, whatever else waits or is answered.
+    """The number of a request in chats. It is the same in every chat and never changes while the request waits.
 
     Made from what it asks for: a person who types the number of one request never answers another.
     """

@@ -82,7 +82,7 @@ class Supervisor:
             self._calm_since = 0.0
             pause = pause or wait * random.uniform(0.75, 1.25)  # noqa: S311 - only spreads attempts
             level = logging.DEBUG if self.status.error == said else logging.WARNING  # the status counts the attempts
-            log.log(level, "%s: %s; tried again in %.0f s", self.part.name, self.status.error, pause)
+            log.log(level, "%s: %s; retrying in %.0f s", self.part.name, self.status.error, pause)
             said = self.status.error
             await asyncio.sleep(pause)
             wait = min(wait * 2, _LONGEST)

@@ -121,7 +121,7 @@ def _systemctl(*arguments: str, system: bool) -> None:
     program = find_program("systemctl", environment())
     if program is None:
         raise HermesError(
-            "systemd is not on this machine: there is no systemctl.",
+            "This machine has no systemd (systemctl was not found).",
             hint="Run the gateway yourself: hermes gateway run",
         )
     try:

@@ -21,4 +21,4 @@ def compaction_words(event: Mapping[str, Any]) -> str:
             return f"The conversation got too long for the model, so it no longer sees {what}."
         case _:
             why = one_line(str(event.get("detail", "")))
-            return f"The conversation could not be shortened: {why}. Nothing was removed; it is tried again later."
+            return f"The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later."

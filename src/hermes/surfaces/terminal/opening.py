@@ -76,7 +76,7 @@ def _asked_folder(question: Question) -> Path:
     named = Path(question.cwd).expanduser()
     folder = (named if named.is_absolute() else current_folder() / named).resolve()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}.", hint="--cwd names a folder that exists.")
+        raise UsageError(f"There is no folder {folder}.", hint="--cwd needs a folder that exists.")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Telling a person what Hermes waits for: on stderr, or wherever a surface shows such remarks."""
+"""Tells the user what Hermes is waiting for, on stderr or where a surface shows such notices."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ NOTICES = WaitNotices()
 
 
 def start() -> None:
-    """Lets people see what is waited for, whatever the log leaves out. Once per process."""
+    """Shows wait notices to the user, whatever the log level is. Once per process."""
     logger = logging.getLogger("hermes.waiting")
     if NOTICES not in logger.handlers:
         logger.addHandler(NOTICES)

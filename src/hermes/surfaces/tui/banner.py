@@ -15,7 +15,7 @@ HONEST = (
 LARGER = "Connect a larger model: hermes setup"
 RUN_BY_CODEX = (
     "Codex runs your turns: what you write, and what it reads for you, goes to the model that codex is set up with."
-    " Hermes' own loop: /codex-runtime off"
+    " To switch back to Hermes: /codex-runtime off"
 )
 
 

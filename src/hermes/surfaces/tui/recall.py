@@ -6,7 +6,7 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.attachments import typed_part
-from hermes.core.history import TakenBack
+from hermes.core.history import UndoneRows
 from hermes.errors import StoreError
 from hermes.schema.events import ApprovalRequested, QuestionAsked, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -65,7 +65,7 @@ def recall(app: App, view: ChatView, screen: Screen) -> bool:
 def _last_rows(app: App, session: str) -> list[Row]:
     """The last rows, without those of turns that were taken back: as many as the last words of both sides take."""
     end = app.store.sessions.find(session).head
-    taken_back = TakenBack()
+    taken_back = UndoneRows()
     rows: list[Row] = []
     while end > 0 and len([row for row in rows if _has_words(row)]) < _MESSAGES:
         start = max(0, end - _ROWS)

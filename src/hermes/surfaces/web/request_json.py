@@ -1,4 +1,4 @@
-"""JSON from outside, in the type that is wanted: whatever is sent, there is one error that says what is wrong."""
+"""Decodes JSON from requests into a given type. Whatever was sent, the only error is `Unreadable`, with the reason."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""uvicorn as every server of Hermes runs it."""
+"""uvicorn, set up for every server of Hermes."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,8 @@ from hermes.repeated_errors import RepeatedErrors
 
 
 class Server(uvicorn.Server):
-    """Accepts connections in a way that survives running out of file handles, and leaves signals to whoever runs it:
-    uvicorn would raise them again before anything is closed."""
+    """Survives running out of file handles, and leaves signals to its caller: uvicorn would raise them again before
+    anything is closed."""
 
     def __init__(self, config: uvicorn.Config, errors: RepeatedErrors, name: str) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Requests whose end every server sees at the same place. What two servers could read in two ways is refused."""
+"""Refuses ambiguous HTTP requests, whose end two servers could see in different places."""
 
 import h11
 
@@ -6,7 +6,7 @@ _BLANKS = (b" ", b"\t")
 
 
 class StrictConnection(h11.Connection):
-    """h11's, which by itself joins folded headers and passes over a length beside a transfer coding."""
+    """An h11 connection that refuses folded headers, and Content-Length beside Transfer-Encoding; h11 accepts both."""
 
     # pyrefly: ignore[missing-override-decorator]
     def next_event(self) -> "type[h11.NEED_DATA | h11.PAUSED] | h11.Event":
@@ -16,13 +16,13 @@ class StrictConnection(h11.Connection):
 
 
 def _require_plain(data: bytes) -> None:
-    """Raises for a head, once it is whole, that can be read in more than one way."""
+    """Raises if the request's head, once complete, can be read in more than one way."""
     head, end, _ = data.lstrip(b"\r\n").replace(b"\r\n", b"\n").partition(b"\n\n")
     if not end:
         return
     lines = head.split(b"\n")[1:]
     if any(line.startswith(_BLANKS) for line in lines):
-        raise h11.RemoteProtocolError("a header goes on in a second line", error_status_hint=400)
+        raise h11.RemoteProtocolError("a header continues on a second line", error_status_hint=400)
     names = [line.partition(b":")[0].strip().lower() for line in lines]
     if b"transfer-encoding" in names and (b"content-length" in names or names.count(b"transfer-encoding") > 1):
-        raise h11.RemoteProtocolError("a request has a length or a transfer coding, not both", error_status_hint=400)
+        raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding in one request", error_status_hint=400)

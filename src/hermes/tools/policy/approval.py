@@ -102,12 +102,12 @@ class ApprovalPolicy:
     def check(
         self, command: str, folder: Path, reach: Reach = "workspace", *, workspace: Path | None = None
     ) -> Decision:
-        """What is said of a command, without a tool: for whoever wants to know, and for codex's commands."""
+        """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
         places = (workspace or folder, folder)
         return self._command("terminal", {"command": command, "reach": reach}, places, self._rules.current())
 
     def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
-        """What is said of changing these files, and anything in the folders `below`. It is never allowed unasked."""
+        """Judges changes to these files, and to anything in the folders `below`. Never allows them without asking."""
         book, home = self._rules.current(), self._about.user_home
         places = tuple(path.resolve() for path in (*paths, *below))
         rule = book.for_paths(places, home)
@@ -119,7 +119,7 @@ class ApprovalPolicy:
         return Decision("ask", reason=shown(reason), memorable=memorable and not self._about.guest)
 
     def check_host(self, host: str) -> Decision:
-        """What is said of reaching a host."""
+        """Judges reaching a host."""
         rule = self._rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
             return Decision("forbid", reason="your rules forbid this host", reach="network")
@@ -127,7 +127,7 @@ class ApprovalPolicy:
         return Decision("allow" if free else "ask", reach="network", memorable=not self._about.guest)
 
     def check_tool(self, name: str) -> Decision:
-        """What is said of a tool that Hermes does not have itself. It is never allowed unasked."""
+        """Judges a tool that Hermes itself does not have. Never allows it without asking."""
         rule = self._rules.current().for_tool(name)
         if rule is not None and rule[0] == "forbid":
             return Decision("forbid", reason=_BY_USER)
@@ -182,15 +182,15 @@ class ApprovalPolicy:
         return Site(workspace, (folder,), self._about.user_home, self._guard, path)
 
     def _resolved(self, finding: Finding, found: "Judgement", site: Site) -> Finding:
-        """What is free because of a program's name is not when that name means a program of the workspace here.
+        """Asks about a command that is free by its program's name, if that name means a program of the workspace here.
 
-        Held by the sandbox without the network, such a program does no harm, whatever it is called.
+        Inside the sandbox and without the network such a program does no harm, whatever it is called.
         """
         if finding.level >= Level.ASK or (finding.reach == "workspace" and self._is_sandboxed):
             return finding
         for name in sorted(found.programs if finding.reason != BY_RULE else found.programs & _fetchers()):
             if program := site.own_program(name):
-                reason = f"{name} is {program} here, a program of the project that may do anything"
+                reason = f"{name} is {program} here, a program of the project that could do anything"
                 return Finding(Level.ASK, reason, finding.reach, once=True)
         return finding
 

@@ -1,8 +1,8 @@
-"""What an answer for the rest of a session covers: the kind of call that a person means, and nothing riskier.
+"""What "this session" covers: the kind of call that the person means, and nothing riskier.
 
 A kind of command is a program with its subcommand, its options and everything else that says what it reaches; only
-plain names (packages, branches) are left open. The reasons it is asked for belong to the kind, so what the policy
-judges in another way is another kind. Where that can't be told, only the very same call is the same kind.
+plain names (packages, branches) may vary. The reasons for asking are part of the kind, so a command that the policy
+judges differently is another kind. Where the kind can't be determined, only the identical call is covered.
 """
 
 import re
@@ -52,7 +52,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def command_kind(command: str, findings: tuple[Finding, ...], site: Site) -> Kind | None:
-    """The kind of a command; None when only the very same command is the same thing."""
+    """The kind of a command; None if an answer may only cover the identical command."""
     if any(one.level >= Level.ASK and one.reason not in _REPEATABLE for one in findings):
         return None
     try:

@@ -83,8 +83,8 @@ class Site(msgspec.Struct, frozen=True):
         return any(is_within(path, folder) for folder in _TEMPORARY)
 
     def own_program(self, name: str) -> Path | None:
-        """The file that a program's name means to the shell, if it is one of the workspace or a temporary one: then
-        the name says nothing of what it does."""
+        """The file that the shell would run for a program's name, if it is in the workspace or a temporary folder: then
+        the name says nothing about what it does."""
         for program in self.paths(Word(name)) if "/" in name else self._found_on_path(name):
             if any(self.is_inside(place) or self.is_temporary(place) for place in (program, program.resolve())):
                 return program

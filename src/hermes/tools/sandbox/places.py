@@ -153,10 +153,10 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 
 
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
-    """Sockets other programs of this machine listen on, by path: a command could ask them to act for it.
+    """Paths of sockets that other programs on this machine listen on: a command could make them act for it.
 
-    Whoever made a socket may have named it from its own folder: then those of that name in the workspace count. The
-    sockets of commands without the network are not in the table, so they can go on talking to each other.
+    A program may have bound its socket to a relative path: then sockets of that name in the workspace count. Sockets of
+    commands without the network are not in the kernel's table, so those commands can keep talking to each other.
     """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]

@@ -164,7 +164,7 @@ class Shadow:
         )
 
     def deletes(self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody) -> tuple[str, ...]:
-        """The files that taking turns back, the newest first, would delete, because the turns made them."""
+        """The files that undoing these turns, newest first, would delete, because the turns created them."""
         newest: dict[bytes, Change] = {}
         oldest: dict[bytes, Change] = {}
         if not any(map(self.has, turns)):

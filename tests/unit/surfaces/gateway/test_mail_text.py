@@ -108,7 +108,7 @@ def test_a_charset_that_python_has_under_another_name_is_read(charset: bytes, co
 def test_a_charset_that_nobody_knows_is_guessed_and_said(charset: bytes) -> None:
     words = body_of(raw_mail("viele Grüße".encode(), charset=charset))
     assert words.startswith("viele Grüße\n\n[")
-    assert f"{charset.decode()!r}, an unknown charset" in words
+    assert f"an unknown charset, {charset.decode()!r}" in words
 
 
 @pytest.mark.parametrize("name", [b"J\xf6rg", b"=?x-klingon?Q?J=F6rg?="])

@@ -38,7 +38,7 @@ class Follower:
             except (StoreError, OSError) as error:
                 await asyncio.sleep(self._app.errors.note(READING, error))
             else:
-                self._app.errors.over(READING)
+                self._app.errors.succeeded(READING)
             await asyncio.sleep(LISTEN)
 
     async def _look(self) -> None:

@@ -209,8 +209,8 @@ def _url_token(scope: Scope) -> str | None:
 
 
 def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
-    """Our cookies. Others on this host come along, from any port, and look as they like: they are passed over. One of
-    our name may come twice, as another port or an older visit left it: any good one will do."""
+    """Our cookies. Cookies of other servers on this host, which come along from any port, are ignored. Ours may come
+    twice, left by another port or an older visit: any valid one will do."""
     pairs = (pair.strip().partition("=") for pair in ";".join(headers.get("cookie", [])).split(";"))
     return [value for given, _, value in pairs if given == name][:_MOST_COOKIES]
 

@@ -60,13 +60,13 @@ class Taken(Begun, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
-    shown: Annotated[str, Meta(description="Hash of the request as it was shown, needed for anything but `deny`.")] = ""
-    reason: Annotated[str, Meta(max_length=10_000, description="What the model should hear about a denial.")] = ""
+    shown: Annotated[str, Meta(description="Hash of the request as the user saw it; required for all but `deny`.")] = ""
+    reason: Annotated[str, Meta(max_length=10_000, description="Why it is denied; the model reads it.")] = ""
 
 
 class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approvals: Annotated[
-        ApprovalMode, Meta(description="What is not asked about; anything but 'ask' needs the scope 'approve'.")
+        ApprovalMode, Meta(description="What runs without asking; anything but 'ask' needs the scope 'approve'.")
     ]
 
 

@@ -76,7 +76,7 @@ class EntryRoutes:
         if not code or call.request.method == "HEAD":  # whoever only looks whether it is there has not come in
             return _page(_FORM if self._doors.password else _HOW)
         if "prefetch" in call.request.headers.get("sec-purpose", call.request.headers.get("purpose", "")):
-            raise Refusal(503, "This link works once, and is not fetched in advance.")
+            raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._doors.links.redeem(code) is None:
             return self._wrong("link", f"<p>This link was used already, or is too old.</p>{_HOW}")
         return self._welcome()

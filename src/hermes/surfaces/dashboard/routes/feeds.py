@@ -169,8 +169,8 @@ async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
 
 
 class _EventStream(StreamingResponse):
-    """Server-sent events. The feed ends with the response, whatever ends that: it does not wait for the garbage
-    collector, which may not come for as long as a peer is stuck."""
+    """Server-sent events. The feed ends with the response, however that ends, and not when the garbage collector runs,
+    which may take as long as a peer is stuck."""
 
     def __init__(self, batches: AsyncGenerator[list[Item]]) -> None:
         self._events = _sse(batches)

@@ -124,7 +124,7 @@ def _decoded(part: MIMEPart) -> tuple[str, str]:
     if known:
         return text, ""
     shown = "".join(letter for letter in name if letter.isalnum() or letter in "-_.")[:40]
-    return text, f"\n\n[This mail says it is written in {shown!r}, an unknown charset. Some characters may be wrong.]"
+    return text, f"\n\n[This mail uses an unknown charset, {shown!r}. Some characters may be wrong.]"
 
 
 def _characters(text: str) -> str:

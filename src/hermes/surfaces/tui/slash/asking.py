@@ -51,7 +51,7 @@ async def approvals(chat: "Chat", mode: str) -> None:
     }
     chat.view.say(f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full")
     if mode and chat.works and is_elsewhere(chat.app, chat.session):
-        chat.view.say("Another terminal or program runs this turn, with approvals of its own.")
+        chat.view.say("Another terminal or program is running this turn, with its own approval mode.")
 
 
 async def config(chat: "Chat", rest: str) -> None:

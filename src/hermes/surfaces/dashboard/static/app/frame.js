@@ -65,7 +65,7 @@ function useFrameKeys(views) {
     { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
     { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
     { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
-    { label: single ? "Turn single keys off" : "Turn single keys on", group, icon: "keys", run: toggleSingleKeys },
+    { label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on", group, icon: "keys", run: toggleSingleKeys },
     { label: "Change the theme", group, icon: "light", run: nextTheme },
     ...views.map(goTo),
   ]);
@@ -217,7 +217,7 @@ function KeyHelp({ onClose }) {
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single keys<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
+        <span>Single-key shortcuts<span class="muted">Those without Ctrl or Alt, such as J and K in lists. In the chat,
           whatever you type goes into the message.</span></span>
       </label>
     <//>

@@ -25,7 +25,7 @@ export async function mayChoose(name) {
 export function ApprovalMode({ current, onOpen }) {
   const mode = MODES.find((one) => one.name === current) ?? MODES[0];
   return html`<button type="button" class=${`button quiet mode ${mode.tone}`} onClick=${onOpen}
-    aria-label=${`Approvals: ${mode.label}`} title=${`What is asked about. ${mode.note}`}>
+    aria-label=${`Approvals: ${mode.label}`} title=${`What Hermes asks about. ${mode.note}`}>
     <${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
 }
 

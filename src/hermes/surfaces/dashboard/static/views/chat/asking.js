@@ -97,8 +97,8 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
 
 /** Why an answer still counts although nobody waits for it. */
 function Orphan() {
-  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. Your
-    answer lets it go on from here.</span></p>`;
+  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. When
+    you answer, it continues from here.</span></p>`;
 }
 
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */

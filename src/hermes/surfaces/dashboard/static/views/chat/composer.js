@@ -7,7 +7,7 @@ import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
 
-const ANSWER = { name: "answer", label: "Answer", title: "Hermes waits for it" };
+const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
 const DELIVERIES = [
   { name: "queue", label: "After this turn", title: "It waits until Hermes is done" },
   { name: "steer", label: "Into this turn", title: "The model hears it while it works (Ctrl Enter)" },
@@ -82,7 +82,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     chat.send(call?.line ?? words, how, images);
   };
   const answer = async (words) => {
-    if (images.length) return void toast("An answer can't hold pictures. Remove them, or send them after this turn.");
+    if (images.length) return void toast("An answer can't contain pictures. Remove them, or send them after this turn.");
     clear();
     if (!(await answerQuestion(question, words))) setText((now) => now || words);
   };
@@ -125,7 +125,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())}
     onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Completions} completion=${completion} />
-    ${ways.length > 1 && html`<div class="deliveries" role="radiogroup" aria-label="When it is said">
+    ${ways.length > 1 && html`<div class="deliveries" role="radiogroup" aria-label="How to send it">
       ${ways.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
         value=${one.name} checked=${way === one.name} onChange=${() => choose(one.name)} /><span>
           ${one.label}</span></label>`)}</div>`}

@@ -97,7 +97,7 @@ const HANDLERS = {
   "session.compaction_failed": (state, event) => {
     const why = event.detail.trim().replace(/\.$/, "");
     note(state, event, "warn", "warn",
-      `The conversation could not be shortened: ${why}. Nothing was removed; it is tried again later.`);
+      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`);
   },
   "session.trimmed": (state, event) => {
     const what = event.call_ids.length ? plural(event.call_ids.length, "old result") : "old pictures";
