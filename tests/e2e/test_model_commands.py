@@ -74,6 +74,8 @@ async def test_a_service_that_does_not_answer_is_not_made_the_default(tmp_path: 
         assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
         assert "Added dead, but it does not answer. Your current model stays." in done.err
         assert "hermes model pick dead:x --force" in done.err
+        picked = await hermes.run("model", "pick", "dead:x")
+        assert (picked.code, "The model was not changed." in picked.err) == (1, True)
         assert (await hermes.run("-z", "hi")).out == "still me\n"
 
 

@@ -44,3 +44,22 @@ def test_what_was_undone_stays_undone(tmp_path: Path) -> None:
         assert "second answer" in recalled(app, session)
         rewind.undo(session, turns=2)
         assert recalled(app, session).strip() == ""
+
+
+def test_how_the_last_turn_ended_is_shown_and_nothing_that_hermes_told_the_model(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+        session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+        (asked,) = app.record(session, UserMessage(text="a long task"))
+        app.record(
+            session,
+            TurnStarted(inputs=(asked.seq,)),
+            UserMessage(text="no more calls will run", origin="hermes"),
+            AssistantMessage(text="half of it is done"),
+            TurnEnded(reason="budget", detail="stopped after 4 steps"),
+            turn=app.ids.turn(),
+        )
+        shown = recalled(app, session)
+        assert "a long task" in shown
+        assert "half of it is done" in shown
+        assert "Stopped after 4 steps" in shown
+        assert "no more calls" not in shown

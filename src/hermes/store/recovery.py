@@ -69,9 +69,13 @@ class Recovery(msgspec.Struct, frozen=True):
 
     def _losses(self) -> str:
         if self.gone:
-            known = f"at least {self.lost} rows are missing, and " if self.lost else ""
+            known = f"at least {_rows(self.lost)} missing, and " if self.lost else ""
             return f"{known}how many {'in all' if self.lost else 'rows are missing'} can't be known: {self.gone}"
-        return f"{self.lost} rows are known to be missing" if self.lost else "no row is known to be missing"
+        return f"{_rows(self.lost)} known to be missing" if self.lost else "no row is known to be missing"
+
+
+def _rows(number: int) -> str:
+    return "1 row is" if number == 1 else f"{number} rows are"
 
 
 def recover(path: Path, migrations: Sequence[str], found: Finding, now: float) -> Recovery:

@@ -52,6 +52,8 @@ class AskScreen:
             self._stream(event["text"])
         if event["type"] in {"agent.picture.reduced", "agent.picture.withheld"}:  # also into a file
             self._line(self._style.yellow(clean(event["detail"])))
+        if event["type"] in COMPACTION:
+            self._line(self._style.yellow(clean(compaction_words(event))))
         if self.tells:
             self._calls.see(event)
             self._questions.see(event)
@@ -87,8 +89,6 @@ class AskScreen:
                 self._set_status(f"{self._marks.runs} {preparing(event)}")
             case "agent.model.retried":
                 self._line(self._style.yellow(clean(f"trying again: {event.get('detail') or event['reason']}")))
-            case kind if kind in COMPACTION:
-                self._line(self._style.yellow(clean(compaction_words(event))))
             case "agent.turn.ended":
                 self.finish()
             case _:

@@ -6,6 +6,7 @@ import sys
 from hermes.errors import UsageError
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.surfaces.cli.answer import FAILED
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.terminal.message import say
 
@@ -73,10 +74,22 @@ def _pick(text: str, *, force: bool) -> int:
     provider, model = split(text)
     if not force:
         _check_name(provider, model, text)
+        if model and provider in load(home=find_home()).custom_providers and not _answers(provider, model, text):
+            return FAILED
     set_model(provider, model)
     print(f"From now on {provider}{':' + model if model else ''} answers.")
     _warn_about_key(provider)
     return 0
+
+
+def _answers(provider: str, model: str, text: str) -> bool:
+    """Whether a service of the user's own answers; says what to do if not. Nothing is changed then."""
+    from hermes.surfaces.cli.model_add import service_answers
+
+    if service_answers(provider, model):
+        return True
+    say("The model was not changed.", f"To use it anyway: hermes model pick {text} --force")
+    return False
 
 
 def _check_name(provider: str, model: str, text: str) -> None:

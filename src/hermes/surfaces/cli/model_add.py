@@ -66,7 +66,7 @@ def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bo
     if not model:
         print(f"Added {name}. To use it: {pick}")
         return 0
-    if not tried and not _answers(name, model):
+    if not tried and not service_answers(name, model):
         say(f"Added {name}, but it does not answer. Your current model stays.", f"To use it anyway: {pick} --force")
         return FAILED
     set_model(name, model)
@@ -74,7 +74,7 @@ def add_service(name: str, base_url: str, key_env: str, model: str, *, tried: bo
     return 0
 
 
-def _answers(name: str, model: str) -> bool:
+def service_answers(name: str, model: str) -> bool:
     """Makes one tiny call and prints the result."""
     from hermes.surfaces.cli.model_test import try_once
 

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.errors import ModelError, UsageError
 from hermes.providers.build import build_model
-from hermes.providers.embedded.tasks import TASKS, Score, Task, TaskResult, run_tasks, score
+from hermes.providers.embedded.tasks import MODEL_FAILED, TASKS, Score, Task, TaskResult, run_tasks, score
 from hermes.providers.routes import first_route, route_for
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
@@ -16,11 +16,13 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
 from hermes.surfaces.cli.task_tools import TaskTools
+from hermes.surfaces.terminal.message import say
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.weights import have_weights
 
 _TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
+_TELLING = 2  # tasks in a row without any answer, after which no other is tried
 _KINDS = {"choose": "choose a tool", "finish": "finish a task", "answer": "just answer"}
 
 
@@ -67,6 +69,10 @@ class _Run:
             results.append(result)
             if not quiet:
                 self._show(result)
+            if len(results) == _TELLING and all(one.problem.startswith(MODEL_FAILED) for one in results):
+                say("Stopped: the model did not answer.", "Try the connection with: hermes setup")
+                break
+            if not quiet:
                 self._announce(len(results))
         return results
 

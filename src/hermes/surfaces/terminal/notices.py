@@ -20,5 +20,5 @@ def compaction_words(event: Mapping[str, Any]) -> str:
             what = f"{count(number, 'old result')}" if number else "old pictures"
             return f"The conversation got too long for the model, so it no longer sees {what}."
         case _:
-            why = one_line(str(event.get("detail", "")))
+            why = one_line(str(event.get("detail", ""))).rstrip(".")
             return f"The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later."

@@ -62,12 +62,13 @@ def find_place(app: App, question: Question) -> Place:
         raise HermesError("There are no sessions yet.", hint='Begin one: hermes "hello"')
     info = app.store.sessions.find(question.resume)
     folder = Path(info.cwd) if info.cwd else _asked_folder(question)
+    if not folder.is_dir():
+        hint = "Create the folder again, or start a new session: leave out --continue and --resume."
+        raise HermesError(f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint)
     if question.cwd and folder.resolve() != _asked_folder(question):
         raise UsageError(
             f"Session {info.id} works in {folder}.", hint="Leave out --cwd to go on there, or begin a new session."
         )
-    if not folder.is_dir():
-        raise HermesError(f"Session {info.id} worked in {folder}, which is gone.", hint="Create the folder again.")
     return Place(info, folder)
 
 

@@ -16,7 +16,7 @@ from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.order import InOrder
 from hermes.surfaces.tui.rows import painted
 from hermes.surfaces.tui.screen import Screen
-from hermes.surfaces.tui.view import ChatView
+from hermes.surfaces.tui.view import ChatView, end_words
 
 _LOOK = 0.15  # seconds between two looks at what another process wrote
 _ROWS = 200  # that are read at once
@@ -67,7 +67,7 @@ def _last_rows(app: App, session: str) -> list[Row]:
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len([row for row in rows if _has_words(row)]) < _MESSAGES:
+    while end > 0 and len(_spoken(rows)) < _MESSAGES:
         start = max(0, end - _ROWS)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [row for row in reversed(page) if not taken_back.covers(row.seq, row.event, row.turn)][::-1] + rows
@@ -75,8 +75,10 @@ def _last_rows(app: App, session: str) -> list[Row]:
     return rows
 
 
-def _has_words(row: Row) -> bool:
-    return isinstance(row.event, UserMessage | AssistantMessage) and bool(row.event.text)
+def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
+    """What the person and the model said; what Hermes tells the model is neither."""
+    messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
+    return [one for one in messages if one.text and not (isinstance(one, UserMessage) and one.origin != "user")]
 
 
 def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
@@ -88,8 +90,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 
 def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
-    messages = [row.event for row in rows if isinstance(row.event, UserMessage | AssistantMessage)]
-    for message in [message for message in messages if message.text][-_MESSAGES:]:
+    for message in _spoken(rows)[-_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
@@ -98,6 +99,10 @@ def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
             screen.line(screen.style.dim(screen.marks.runs))
         for line in lines[-_LINES:]:
             screen.line(line)
+    ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
+    if ends and ends[-1].reason != "done":
+        for line in wrap(clean(end_words(ends[-1].reason, ends[-1].detail)), screen.columns - 1):
+            screen.line(screen.style.dim(line))
     screen.line()
 
 

@@ -40,6 +40,13 @@ _REMARKS = frozenset(
 )
 
 
+def end_words(reason: str, detail: str) -> str:
+    """How a turn ended that did not just end, in a sentence or two."""
+    if reason in {"budget", "failed"} and detail:  # it says by itself what happened
+        return detail[:1].upper() + detail[1:]
+    return f"{_ENDS.get(reason, 'The turn failed.')} {detail}".strip()
+
+
 class _Waiting(msgspec.Struct, frozen=True):
     """A message that waits."""
 
@@ -307,11 +314,7 @@ class ChatView:
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
-            detail = str(event.get("detail", ""))
-            text = f"{_ENDS.get(reason, 'It failed.')} {detail}".strip()
-            if reason == "budget" and detail:  # it says by itself that it was stopped
-                text = detail[:1].upper() + detail[1:]
-            self.say(text, alarming=reason != "interrupted")
+            self.say(end_words(reason, str(event.get("detail", ""))), alarming=reason != "interrupted")
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         passed = duration(event["ts"] - self._began) if self._began else ""

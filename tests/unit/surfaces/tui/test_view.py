@@ -198,7 +198,7 @@ def test_troubles_are_said() -> None:
     )
     assert "Trying again in 2.0 s: 500 from the service" in screen.text
     assert "The reply could not be used: the model answered with nothing" in screen.text
-    assert "It failed. gave up" in screen.text
+    assert "\nGave up\n" in screen.text
 
 
 def test_nudges_and_other_sessions_are_not_shown() -> None:

@@ -16,6 +16,9 @@ from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFini
 from hermes.schema.model import Finished, ModelRequest
 from hermes.schema.tools import ToolSpec
 
+MODEL_FAILED = "the model failed"
+"""How the problem of a task begins that the model gave no answer to."""
+
 _SYSTEM = "You are an assistant with tools that work in the current folder. Use them when needed, then answer shortly."
 
 
@@ -66,7 +69,7 @@ async def run_tasks(model: Model, tools: ToolRunner, tasks: Iterable[Task]) -> A
                 answer = await _turn(model, tools, task, folder, calls)
                 problem = task.check(Outcome(folder=folder, calls=tuple(calls), answer=answer))
             except ModelError as error:
-                answer, problem = "", f"the model failed: {error.message}"
+                answer, problem = "", f"{MODEL_FAILED}: {error.message}"
         seconds = time.monotonic() - started
         yield TaskResult(task=task, problem=problem, calls=tuple(calls), answer=answer, seconds=seconds)
 
