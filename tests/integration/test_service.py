@@ -855,6 +855,17 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
         await desk.service.idle(session)
 
 
+async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> None:
+    desk = Desk()
+    first, second = (asyncio.ensure_future(desk.opened("s", "c")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first})
+    place = desk.open("s", QuestionAsked(call_id="c", text="which?"))
+    assert await asyncio.wait_for(second, 20) is place
+    assert not desk._awaited
+
+
 def _on(bus: Bus, topic: str) -> "asyncio.Future[Mapping[str, Any]]":
     """The next event of a topic."""
     loop = asyncio.get_running_loop()
