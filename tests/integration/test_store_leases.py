@@ -143,11 +143,9 @@ def test_a_return_that_fails_when_it_is_committed_is_made_up_for(store: Store, c
     lease = store.leases.acquire("s")
     commits = iter([True])  # the first is refused, as on a full disk
     store._db._writer.set_commit_hook(lambda: next(commits, False))
+    release = store.leases.release if waiting else lambda lease: store.leases.give_back(lease).result(10)
     with pytest.raises(StoreError):
-        if waiting:
-            store.leases.release(lease)
-        else:
-            store.leases.give_back(lease).result(10)
+        release(lease)
     assert store.leases.holder("s") is None
     other = Leases(store._db, clock)  # what another process sees: the holder lives
     for retry in threading.enumerate():
