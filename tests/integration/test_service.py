@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
@@ -9,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import apsw
 import pytest
 
 from hermes.app import App, build
 from hermes.app.approvals import Desk
+from hermes.app.dead_turns import DeadTurns
 from hermes.app.journal import SessionJournal
 from hermes.app.partial_text import PartialText
-from hermes.app.runner import Workshop
+from hermes.app.runner import Runner, Workshop
 from hermes.app.service import SessionService
 from hermes.children.programs import find_program
 from hermes.core.answers import approval_hash
@@ -24,7 +27,7 @@ from hermes.core.calls import CallRunner
 from hermes.core.plan import Effect
 from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
-from hermes.errors import AnsweredAlready, AnswerRefused, LeaseLost, StoreFull
+from hermes.errors import AnsweredAlready, AnswerRefused, LeaseLost, StoreError, StoreFull
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -45,6 +48,7 @@ from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Use
 from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.settings import Home, Settings
+from hermes.store.leases import Lease, Leases
 from hermes.testing import Reply, ScriptedModel
 
 
@@ -89,8 +93,10 @@ class Desktop:
         self.finished: list[str] = []
         self.closing = asyncio.Event()
         self.hold: asyncio.Event | None = None
+        self.failure: Exception | None = None
         self._model, self._policy = model, Fixed(verdict)
-        self.service = SessionService(self.app, self._workshop())
+        self.workshop = self._workshop()
+        self.service = SessionService(self.app, self.workshop)
 
     def _workshop(self) -> Workshop:
         return Workshop(
@@ -116,6 +122,8 @@ class Desktop:
         self.closing.set()
         if self.hold is not None:
             await self.hold.wait()
+        if self.failure is not None:
+            raise self.failure
 
     def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
         return NativeRuntime(self._model, CallRunner({"wait": self.tool}, self._policy, approvals), max_steps=20)
@@ -730,6 +738,132 @@ async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> 
             await desk.service.idle(session)
         assert await desk.service.settle(session)
         assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "so far"]
+
+
+async def test_a_log_that_can_not_be_read_just_now_leaves_the_session_free(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("hello")) as desk:
+        session = desk.begin()
+        await desk.service.submit(session, "hi")
+        reader = desk.app.store._db._reader
+        reader.set_authorizer(_no_event_data)
+        with pytest.raises(StoreError):
+            await desk.service.idle(session)
+        reader.set_authorizer(None)
+        assert desk.app.store.leases.holder(session) is None
+        await desk.service.resume(session)
+        await desk.service.idle(session)
+        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "hello"]
+
+
+async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_free(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        store = desk.app.store
+        store._db.share()  # so that the thread writes
+        at_commit, go = threading.Event(), threading.Event()
+
+        def wait() -> bool:
+            at_commit.set()
+            return not go.wait(20)
+
+        store._db._writer.set_commit_hook(wait)
+        running = asyncio.ensure_future(Runner(desk.workshop, session).run())
+        assert await asyncio.to_thread(at_commit.wait, 20)
+        running.cancel()
+        await asyncio.wait({running})
+        go.set()
+        await asyncio.wrap_future(store._db.submit(lambda _: None))  # comes after the lease
+        await asyncio.wrap_future(store._db.submit(lambda _: None))  # comes after its return
+        assert store.leases.holder(session) is None
+
+
+def _no_event_data(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+    denied = action == apsw.SQLITE_READ and (table, column) == ("events", "data")
+    return apsw.SQLITE_DENY if denied else apsw.SQLITE_OK
+
+
+def _left_open(desk: Desktop) -> str:
+    """A session with a turn whose process is gone."""
+    session = desk.begin()
+    desk.app.record(session, UserMessage(text="go"), TurnStarted(inputs=(2,)), turn="old")
+    return session
+
+
+async def test_whoever_settles_a_turn_learns_that_it_failed(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = _left_open(desk)
+        desk.failure = RuntimeError("a fault of the program")
+        with pytest.raises(RuntimeError, match="a fault of the program"):
+            await desk.service.settle(session)
+        assert desk.app.store.log.has_open_turn(session)
+
+
+async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_not_tried_all_the_time(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        bad, good = _left_open(desk), _left_open(desk)
+        desk.failure = RuntimeError("a fault of the program")
+        looks: list[int] = []
+        third = asyncio.Event()
+
+        def sessions() -> list[str]:
+            looks.append(len(desk.finished))
+            if len(looks) == 2:
+                desk.failure = None
+            if len(looks) == 3:
+                third.set()
+            return [bad] if len(looks) == 1 else [bad, good]
+
+        watching = asyncio.ensure_future(DeadTurns(sessions, lambda _: desk.service).run())
+        await third.wait()
+        watching.cancel()
+        assert desk.app.store.log.has_open_turn(bad)
+        assert not desk.app.store.log.has_open_turn(good)
+
+
+async def test_a_stop_reaches_the_process_that_takes_the_session_first(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = _left_open(desk)
+        store = desk.app.store
+        other = Leases(store._db, desk.app.clock)
+        taken: list[Lease] = []
+
+        def take_meanwhile(action: int, table: str | None, *_: str | None) -> int:
+            if table == "events" and not taken:  # nobody had the session a moment ago; now its turn is looked at
+                taken.append(other.acquire(session))
+            return apsw.SQLITE_OK
+
+        store._db._reader.set_authorizer(take_meanwhile)
+        await desk.service.interrupt(session, by="test")
+        assert taken
+        assert isinstance(desk.events(session)[-1], InterruptRequested)
+        other.release(*taken)
+
+
+async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
+        session = _left_open(desk)
+        desk.hold = asyncio.Event()
+        settling = asyncio.ensure_future(desk.service.settle(session))
+        await asyncio.wait_for(desk.closing.wait(), 20)
+        await desk.service.submit(session, "new words")
+        desk.hold.set()
+        assert await asyncio.wait_for(settling, 20)
+        await asyncio.wait_for(desk.tool.running.wait(), 20)
+        desk.tool.go.set()
+        await desk.service.idle(session)
+
+
+async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> None:
+    desk = Desk()
+    first, second = (asyncio.ensure_future(desk.opened("s", "c")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first})
+    place = desk.open("s", QuestionAsked(call_id="c", text="which?"))
+    assert await asyncio.wait_for(second, 20) is place
+    assert not desk._awaited
 
 
 def _on(bus: Bus, topic: str) -> "asyncio.Future[Mapping[str, Any]]":

@@ -4,18 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hermes.errors import LeaseLost, SessionBusy, StoreBusy
+from hermes.errors import LeaseLost, SessionBusy, StoreBusy, StoreError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
-from hermes.store.leases import TTL, Leases, this_process
+from hermes.store.leases import RETRY_THREAD, TTL, Leases, this_process
 
 WRITER = Path(__file__).with_name("store_writer.py")
 
@@ -135,6 +136,23 @@ def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(
         other.execute("ROLLBACK")
     assert store.leases.holder("s") is None
     assert store.leases.acquire("s").token > lease.token
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_a_return_that_fails_when_it_is_committed_is_made_up_for(store: Store, clock: FakeClock, waiting: bool) -> None:
+    lease = store.leases.acquire("s")
+    commits = iter([True])  # the first is refused, as on a full disk
+    store._db._writer.set_commit_hook(lambda: next(commits, False))
+    release = store.leases.release if waiting else lambda lease: store.leases.give_back(lease).result(10)
+    with pytest.raises(StoreError):
+        release(lease)
+    assert store.leases.holder("s") is None
+    other = Leases(store._db, clock)  # what another process sees: the holder lives
+    for retry in threading.enumerate():
+        if retry.name == RETRY_THREAD:
+            retry.join(10)
+    assert other.holder("s") is None
+    assert other.acquire("s").token > lease.token
 
 
 def test_an_old_holder_writes_nothing(store: Store, elsewhere: Leases, clock: FakeClock) -> None:

@@ -11,9 +11,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from hermes.errors import SessionNotFound, StoreError
+from hermes.errors import AnsweredAlready, SessionNotFound, StoreError
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    SessionCreated,
+    SessionTitled,
+    SessionUndone,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
@@ -248,6 +256,35 @@ def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(
         store.log.create("after", SessionCreated())
         store.log.create("child", SessionCreated(kind="child", parent="after"))
         assert store.sessions.find("last").id == "after"
+
+
+def test_the_end_of_a_turn_whose_process_is_gone_makes_its_session_no_more_recent(store: Store) -> None:
+    for name in ("old", "new"):
+        store.log.create(name, SessionCreated())
+        store.log.append(name, UserMessage(text="hi"))
+    lost = ToolFinished(call_id="c", name="x", text="Outcome unknown.", ok=False)
+    store.log.append("old", lost, AssistantMessage(text="Half of"), TurnEnded(reason="crashed"), turn="t")
+    assert store.sessions.find("last").id == "new"
+    store.log.append("old", SessionUndone(since=2, turns=("t",)))
+    assert store.sessions.find("last").id == "old"
+    store.log.append("new", UserMessage(text="again"))
+    assert store.sessions.find("last").id == "new"
+
+
+def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    for turn in range(2):
+        asked = QuestionAsked(call_id=f"c{turn}", text="which?")
+        store.log.append("s", UserMessage(text="hi"), TurnStarted(inputs=(2,)), asked, turn=str(turn))
+        results = (ToolFinished(call_id=str(number), name="x", text="done") for number in range(2_000 * (turn == 0)))
+        store.log.append("s", *results, turn=str(turn))
+    steps: list[None] = []
+    store._db._writer.set_progress_handler(lambda: bool(steps.append(None)), 100)
+    with pytest.raises(AnsweredAlready):
+        store.log.append("s", QuestionAnswered(call_id="unknown", text="this"))
+    store.log.append("s", QuestionAnswered(call_id="c1", text="this"))
+    store._db._writer.set_progress_handler(None)
+    assert len(steps) < 50
 
 
 def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from tests.integration.shadow.bench import PATH
 
 from hermes.app import App, build
 from hermes.app.journal import read_history
+from hermes.app.partial_text import partial_path
 from hermes.app.undo import Rewind
 from hermes.core.calls import CallRunner, Place, Ready
 from hermes.core.history import History
@@ -130,8 +131,12 @@ def test_one_undo_after_the_other_goes_further_back_and_redo_comes_the_same_way(
 def test_a_crashed_turn_is_closed_and_taken_back(desk: Desk) -> None:
     desk.turn("one")
     desk.turn("two", desk.write("file", "2"), ended=False)
+    partial = partial_path(desk.app.home, desk.session)
+    partial.parent.mkdir(parents=True)
+    partial.write_text("what it had said")
     report = desk.rewind.undo(desk.session)
     assert report.files.restored == ("file",)
+    assert not partial.exists()
     assert desk.said() == ["one", "re one"]
     assert not desk.history().open_turn
     types = [row.type for row in desk.app.store.log.every_event(desk.session)][-2:]

@@ -25,7 +25,7 @@ class Desk:
     def __init__(self, *, clock: Clock | None = None, patience: float = 0.0) -> None:
         self._surfaces: list[str] = []
         self._open: dict[tuple[str, str], tuple[Request, Waiting]] = {}
-        self._awaited: dict[tuple[str, str], asyncio.Future[Waiting]] = {}
+        self._awaited: dict[tuple[str, str], list[asyncio.Future[Waiting]]] = {}
         self._clock = clock or SystemClock()
         self.patience = patience
         """Seconds a question waits; 0 for ever."""
@@ -64,20 +64,24 @@ class Desk:
         """A place for the answer."""
         future: Waiting = asyncio.get_running_loop().create_future()
         self._open[session, request.call_id] = (request, future)
-        if (awaited := self._awaited.pop((session, request.call_id), None)) and not awaited.done():
-            awaited.set_result(future)
+        for waiter in self._awaited.get((session, request.call_id), ()):
+            if not waiter.done():
+                waiter.set_result(future)
         return future
 
     async def opened(self, session: str, call_id: str) -> Waiting:
         """The future that gets the answer to a question, once the question is asked."""
         if (found := self.find(session, call_id)) is not None:
             return found
-        awaited = self._awaited.setdefault((session, call_id), asyncio.get_running_loop().create_future())
+        waiter: asyncio.Future[Waiting] = asyncio.get_running_loop().create_future()
+        waiters = self._awaited.setdefault((session, call_id), [])
+        waiters.append(waiter)
         try:
-            return await asyncio.shield(awaited)
+            return await waiter
         finally:
-            if not awaited.done():
-                self._awaited.pop((session, call_id), None)
+            waiters.remove(waiter)
+            if not waiters:
+                del self._awaited[session, call_id]
 
     def forget(self, session: str, request: Request) -> None:
         """The question is settled."""

@@ -38,3 +38,6 @@ class DeadTurns:
         except HermesError as error:
             log.warning("could not end the turn of session %s, whose process is gone: %s", session, error)
             self._failed[session] = time.monotonic()
+        except Exception:  # the boundary of this task: a fault in one session must not end the watch over the others
+            log.exception("a turn of session %s has no process any more and could not be ended", session)
+            self._failed[session] = time.monotonic()

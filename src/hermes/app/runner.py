@@ -4,6 +4,7 @@ listens to what other processes write into the log."""
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -87,6 +88,8 @@ class Runner:
         self.ended: TurnEnded | None = None
         self.settled = asyncio.Event()
         """Set once what a crash left is written down."""
+        self.released = asyncio.Event()
+        """Set once this runner has given the session back."""
 
     @property
     def journal(self) -> SessionJournal | None:
@@ -116,6 +119,15 @@ class Runner:
             lease = await self._outwait()
         if lease is None:
             return
+        try:
+            await self._work(lease)
+        finally:
+            try:
+                await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(lease)))
+            finally:
+                self.released.set()
+
+    async def _work(self, lease: Lease) -> None:
         self._journal = journal = self._read(lease)
         helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
         try:
@@ -129,7 +141,6 @@ class Runner:
             for helper in helpers:
                 helper.cancel()
             journal.close()
-            await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(journal.lease)))
 
     async def _is_wanted(self, journal: SessionJournal) -> bool:
         """Whether something waits. Before it says no it looks at what was written past the journal: words that came
@@ -141,11 +152,20 @@ class Runner:
         return bool(journal.history.waiting)
 
     async def _take(self) -> Lease | None:
+        taking = self._shop.store.leases.take(self.session)
         try:
-            return await asyncio.wrap_future(self._shop.store.leases.take(self.session))
+            return await asyncio.wrap_future(taking)
         except SessionBusy as busy:
             log.info("%s", busy)
             return None
+        except asyncio.CancelledError:
+            taking.add_done_callback(self._give_back_unused)
+            raise
+
+    def _give_back_unused(self, taking: "Future[Lease]") -> None:
+        """The lease came after this runner was cancelled."""
+        if not taking.cancelled() and taking.exception() is None:
+            self._shop.store.leases.give_back(taking.result())
 
     async def _outwait(self) -> Lease | None:
         """Follows the process that has the session, until it has answered everything or is gone."""

@@ -42,7 +42,7 @@ class Deliveries:
                 return _write_to_file(place, text)
             if kind == "session":
                 return _put_into_session(self._app, place, job, text)
-        except (HermesError, OSError) as error:
+        except (HermesError, OSError, ValueError) as error:  # ValueError: a path or a text that no file can have
             log.warning("the result of job %s was not delivered: %s", job.id, error)
             return f"not delivered: {error}"
         return WAITING

@@ -11,7 +11,7 @@ from hermes.app.schedules import JobBook
 from hermes.app.schedules_delivery import Deliver, Deliveries
 from hermes.app.schedules_run import JobRun, Outcome
 from hermes.app.schedules_watch import on_watch
-from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.schedules.plan import GRACE, backlog, following, restarted_interval
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
@@ -247,9 +247,23 @@ class ScheduleLoop:
         ended = msgspec.structs.replace(
             instant, state=outcome.state, reason=outcome.reason, session=run.session, delivery=delivery
         )
-        if await asyncio.to_thread(self._book.store.end, instant, outcome.state, outcome.reason, delivery):
+        if await self._end(ended):
             self._ended(ended, job)
             self._deliveries.begin()
+
+    async def _end(self, ended: Instant) -> bool:
+        """Writes the end of a run, however often it takes: until then its job does not run again."""
+        what = f"saving the end of a run of job {ended.job}"
+        while True:
+            try:
+                ours = await asyncio.to_thread(self._book.store.end, ended, ended.state, ended.reason, ended.delivery)
+            except StoreDamaged:
+                raise
+            except StoreError as error:
+                await asyncio.sleep(self._app.errors.note(what, error))
+            else:
+                self._app.errors.over(what)
+                return ours
 
     async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""

@@ -144,13 +144,18 @@ class SessionService:
             return False
         if session in self._tasks:  # begun meanwhile; that settles it too
             return False
-        self._runners[session] = Runner(self._shop, session)
-        self._runners[session].stop()
+        runner = self._runners[session] = Runner(self._shop, session)
+        runner.stop()
         self._drive_on(session)
-        await asyncio.wait({self._tasks[session]})
+        task = self._tasks[session]
+        await _first(runner.released, task)  # new words may keep the task busy for long
+        if runner.settled.is_set():
+            return True
         if failure := self._failures.pop(session, None):
             raise failure
-        return True
+        if task.done() and not task.cancelled():
+            task.result()
+        return False  # another process was faster
 
     def _has_dead_turn(self, session: str) -> bool:
         store = self._app.store
@@ -159,9 +164,7 @@ class SessionService:
     async def settled(self, session: str) -> None:
         """Waits until what a crash left of the session is written down, if it was resumed."""
         if (runner := self._runners.get(session)) and (task := self._tasks.get(session)):
-            settled = asyncio.ensure_future(runner.settled.wait())
-            await asyncio.wait({settled, task}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
+            await _first(runner.settled, task)
 
     def works_on(self, session: str) -> bool:
         """Whether this process has something to do in the session."""
@@ -266,6 +269,7 @@ class SessionService:
 
     def _drive_on(self, session: str) -> None:
         self._wanted.add(session)
+        self._failures.pop(session, None)
         self._tasks[session] = asyncio.ensure_future(self._drive(session))
 
     async def _drive(self, session: str) -> None:
@@ -288,6 +292,15 @@ class SessionService:
         for session in done[: len(done) - _REMEMBERED]:
             del self._runners[session]
             self._failures.pop(session, None)
+
+
+async def _first(event: asyncio.Event, task: "asyncio.Task[None]") -> None:
+    """Waits for an event, or for the end of the task that would set it."""
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
 
 
 async def _rows(app: App, session: str, after: int) -> AsyncIterator[Any]:

@@ -5,13 +5,14 @@ blocks: a surface with an event loop uses a thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from hermes.app.app import App
 from hermes.app.journal import UNKNOWN, crashed, read_history
+from hermes.app.partial_text import partial_path
 from hermes.core.history import Beginning, History
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
@@ -186,6 +187,8 @@ class Rewind:
             return history
         closing = (*history.unfinished(UNKNOWN), *crashed(""))  # what it had said goes with the turn
         self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)
+        with suppress(OSError):
+            partial_path(self._app.home, lease.session).unlink()
         return read_history(self._app.store, lease.session)
 
     def _undone_row(self, session: str, seq: int) -> SessionUndone | None:

@@ -4,17 +4,20 @@ import apsw
 
 from hermes.core.answers import Answer, misfit
 from hermes.errors import AnsweredAlready, AnswerRefused
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, TurnStarted
 from hermes.schema.messages import ToolFinished
 from hermes.store.row import COLUMNS, Row
 
-_KINDS = (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, ToolFinished)
+_KINDS = (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, ToolFinished, TurnStarted)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
 _BACKWARDS = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS}) ORDER BY seq DESC"  # noqa: S608 - our own names
 
 
 def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
-    """Raises unless the newest row about the call is a question that this answer fits. So only the first one counts."""
+    """Raises unless the newest row about the call is a question that this answer fits. So only the first one counts.
+
+    It looks no further back than to the newest turn that answers somebody: before one begins, each call has its result.
+    """
     for columns in connection.execute(_BACKWARDS, (session,)):
         match Row(*columns).event:
             case (ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)) as request:
@@ -25,6 +28,8 @@ def require_open(connection: apsw.Connection, session: str, answer: Answer) -> N
             case ApprovalAnswered(call_id=call_id) | QuestionAnswered(call_id=call_id) | ToolFinished(call_id=call_id):
                 if call_id == answer.call_id:
                     break
+            case TurnStarted(inputs=inputs) if inputs:
+                break
             case _:
                 pass
     raise AnsweredAlready("Nobody is waiting for this answer any more.", hint="It was already answered, or it expired.")

@@ -85,6 +85,11 @@ class Database:
         self._thread = threading.Thread(target=self._run, name="hermes-store", daemon=True)
         self._thread.start()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more writes."""
+        return self._closed
+
     def share(self) -> None:
         """From now on what is submitted is committed together by the thread, and moved into the file by another."""
         if self._shared is None:

@@ -8,20 +8,23 @@ an older one is refused, so a process that lost its lease can't overwrite its su
 import os
 import re
 import socket
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import LeaseLost, SessionBusy
+from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
 from hermes.store.database import Database
 
 TTL = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
+RETRY_THREAD = "hermes-lease-release"
+_RETRY_S = 2.0  # after a release that could not be written
 _UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
 _LONGEST_LEAD = 10 * TTL  # seconds; one that ends even later was given by a clock that was ahead
 
@@ -41,7 +44,7 @@ class Leases:
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
-        self._given_back: set[tuple[str, int]] = set()  # session and token; also if that could not be written
+        self._given_back: set[tuple[str, int]] = set()  # session and token, until that is on disk
         self.owner = owner or this_process()
 
     def acquire(self, session: str, *, ttl: float = TTL) -> Lease:
@@ -82,23 +85,39 @@ class Leases:
         return self._db.write(job)
 
     def release(self, lease: Lease) -> None:
-        """Gives the session back. The token stays, so that the next holder's is larger."""
-        self._db.write(self._releasing(lease))
+        """Gives the session back. The token stays, so that the next holder's is larger. If that can't be written, it
+        is tried again: this process lives, so for others it would hold the session as long."""
+        self._given_back.add((lease.session, lease.token))
+        try:
+            self._db.write(_releasing(lease))
+        except Exception as error:
+            self._retry_later(lease, error)
+            raise
+        self._given_back.discard((lease.session, lease.token))
 
     def give_back(self, lease: Lease) -> "Future[None]":
         """As `release`, without waiting."""
-        return self._db.submit(self._releasing(lease))
+        self._given_back.add((lease.session, lease.token))
+        future = self._db.submit(_releasing(lease))
+        future.add_done_callback(partial(self._after_release, lease))
+        return future
 
-    def _releasing(self, lease: Lease) -> Callable[[apsw.Connection], None]:
-        place = (lease.session, lease.token)
-        self._given_back.add(place)
+    def _after_release(self, lease: Lease, future: "Future[None]") -> None:
+        if not future.cancelled() and (error := future.exception()):
+            self._retry_later(lease, error)
+        else:
+            self._given_back.discard((lease.session, lease.token))
 
-        def job(connection: apsw.Connection) -> None:
-            query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
-            connection.execute(query, (lease.session, lease.owner, lease.token))
-            self._given_back.discard(place)
+    def _retry_later(self, lease: Lease, error: BaseException) -> None:
+        if self._db.closed or isinstance(error, StoreDamaged):
+            return
+        retry = threading.Timer(_RETRY_S, self._retry, [lease])
+        retry.name, retry.daemon = RETRY_THREAD, True
+        retry.start()
 
-        return job
+    def _retry(self, lease: Lease) -> None:
+        with suppress(StoreError):  # it plans the next attempt itself
+            self.release(lease)
 
     def holder(self, session: str) -> Lease | None:
         """Who runs the session now."""
@@ -146,6 +165,14 @@ def shown(owner: str) -> str:
     """A process as a person would look for it."""
     host, pid, _ = ["", "", "", *owner.rsplit(":", 2)][-3:]
     return f"process {pid} on {host}" if pid else owner
+
+
+def _releasing(lease: Lease) -> Callable[[apsw.Connection], None]:
+    def job(connection: apsw.Connection) -> None:
+        query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
+        connection.execute(query, (lease.session, lease.owner, lease.token))
+
+    return job
 
 
 def _find(connection: apsw.Connection, session: str) -> Lease | None:

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionBusy, SessionNotFound, UsageError
+from hermes.schema.events import SessionCreated, SessionImported, SessionRedone, SessionTitled, SessionUndone
 from hermes.store import frames
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live, shown
@@ -24,9 +25,15 @@ FROM sessions
 """  # noqa: S608 - our own names
 
 
-# In the order of the log: the clock may have been set back since.
-_LAST = "SELECT session FROM events CROSS JOIN sessions AS s ON s.id = session WHERE s.kind != 'child' "
-_LAST += "ORDER BY events.id DESC LIMIT 1"
+# In the order of the log: the clock may have been set back since. What Hermes writes when it ends the turn of a process
+# that is gone does not count.
+_USES = (SessionCreated, SessionTitled, SessionImported, SessionUndone, SessionRedone)
+_TOPICS = ", ".join(f"'{kind.topic}'" for kind in _USES)
+_LAST = f"""
+SELECT session FROM events CROSS JOIN sessions AS s ON s.id = session
+WHERE s.kind != 'child' AND (events.role = 'user' OR events.type IN ({_TOPICS}))
+ORDER BY events.id DESC LIMIT 1
+"""  # noqa: S608 - our own names
 
 FAMILY = """
 WITH RECURSIVE family (id) AS (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import apsw
 import msgspec
 import pytest
 
@@ -207,6 +208,23 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_p
         assert not dead.end(instant, "done")
         assert b.server.posts == []
         assert b.told[-1]["reason"] == CUT_OFF
+
+
+async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on(tmp_path: Path) -> None:
+    refusals = iter([1, 1])
+
+    def refuse(connection: apsw.Connection) -> None:
+        connection.create_scalar_function("refused", lambda: next(refusals, 0), 0)
+        connection.execute("""CREATE TEMP TRIGGER refuse BEFORE UPDATE ON main.instants
+        WHEN NEW.state = 'done' AND refused() BEGIN SELECT RAISE(ABORT, 'no space left'); END""")
+
+    async with bench(tmp_path) as b:
+        b.app.store._db.write(refuse)
+        b.job("every hour")
+        for hour in (9, 10):
+            await b.at(hour)
+        assert next(refusals, None) is None
+        assert b.history() == [("done", 9.0, "schedule"), ("done", 10.0, "schedule")]
 
 
 async def test_a_machine_that_sleeps_does_not_end_its_running_job(tmp_path: Path) -> None:

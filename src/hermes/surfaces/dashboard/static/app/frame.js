@@ -65,7 +65,12 @@ function useFrameKeys(views) {
     { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
     { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
     { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
-    { label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on", group, icon: "keys", run: toggleSingleKeys },
+    {
+      label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on",
+      group,
+      icon: "keys",
+      run: toggleSingleKeys,
+    },
     { label: "Change the theme", group, icon: "light", run: nextTheme },
     ...views.map(goTo),
   ]);

@@ -82,7 +82,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     chat.send(call?.line ?? words, how, images);
   };
   const answer = async (words) => {
-    if (images.length) return void toast("An answer can't contain pictures. Remove them, or send them after this turn.");
+    if (images.length) {
+      return void toast("An answer can't contain pictures. Remove them, or send them after this turn.");
+    }
     clear();
     if (!(await answerQuestion(question, words))) setText((now) => now || words);
   };
