@@ -86,9 +86,7 @@ def test_without_a_sandbox_a_program_of_the_project_is_one_kind() -> None:
 
 
 def test_more_reach_is_another_kind() -> None:
-    with_network = scope("pytest -k one", reach="network")
-    assert with_network != scope("pytest -k one", sandboxed=False) != ""
-    assert with_network == scope("cd tests && pytest -k one", reach="network") != ""
+    assert scope("pytest -k one", reach="network") != scope("pytest -k one", sandboxed=False) != ""
     assert scope("pytest -k one", reach="machine") == ""
 
 
