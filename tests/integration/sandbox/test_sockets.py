@@ -27,7 +27,7 @@ sys.addaudithook(_note)
 def listed_folders() -> Iterator[list[str]]:
     """The folders that are listed meanwhile."""
     global _listed  # noqa: PLW0603 - a hook can't be taken away again
-    _listed = found = []
+    _listed = found = list[str]()
     try:
         yield found
     finally:
