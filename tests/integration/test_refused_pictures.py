@@ -147,3 +147,36 @@ async def test_a_model_that_is_not_known_to_see_is_said_once_with_how_to_change_
     assert withheld.why == "text_only"
     assert "images: true for plain-text-1 in custom_providers.openai-compatible.models" in withheld.detail
     assert not any(has_picture(post) for post in server.posts)
+
+
+async def test_a_picture_stays_when_leaving_it_out_does_not_help(tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    picture.write_bytes(png(40, 30))
+    fault = Fault(status=400, message="invalid value for temperature")
+    answers = iter([Served(fault=fault)] * 3)
+    async with (
+        ModelServer(respond=lambda _: next(answers, Served(text="fine"))) as server,
+        chatting(tmp_path, server) as chat,
+    ):
+        await chat.say("what is this?", picture)
+        assert not chat.rows(PictureReduced, PictureWithheld)
+        await chat.say("and now?")
+        ends = chat.rows(TurnEnded)
+    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == ["failed", "done"]
+    assert has_picture(server.posts[-1])
+
+
+async def test_the_name_of_the_model_says_nothing_about_pictures(tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    picture.write_bytes(png(40, 30))
+    model = "gpt-5-vision-image"
+    fault = Fault(status=400, message=f"{model}: invalid value for temperature")
+    answers = iter([Served(text="one"), Served(fault=fault)])
+    async with (
+        ModelServer(respond=lambda _: next(answers, Served(text="fine"))) as server,
+        chatting(tmp_path, server, model) as chat,
+    ):
+        await chat.say("what is this?", picture)
+        await chat.say("and now?")
+        assert not chat.rows(PictureReduced, PictureWithheld)
+    assert [has_picture(post) for post in server.posts] == [True, True]

@@ -114,6 +114,7 @@ class Runner:
 
         A runner that is to stop only records what a crash left.
         """
+        add_workspace(self._folder())  # before anything is started: what a crash left needs git too
         lease = await self._take()
         if lease is None and not self.stopping:
             lease = await self._outwait()
@@ -222,7 +223,6 @@ class Runner:
         """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
         cwd = self._folder()
-        add_workspace(cwd)
         opening: list[Event] = [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
         runtime = shop.runtime(self.session, SessionApprovals(shop.desk, journal))
         journal.turn = shop.ids.turn()

@@ -126,6 +126,8 @@ class Asking:
             return found
 
         arguments = {"command": command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
+        if asked.kind != "command":
+            arguments["kind"] = asked.kind
         summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (f"\nwith these permissions: {more}" if more else "")
         request = request_for(
             _number(call, asked.item_id),
@@ -137,9 +139,8 @@ class Asking:
         raw = {"command": asked.command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
         shape = f"codex exec_command {msgspec.json.encode(raw, order='sorted').decode()}"
         request = msgspec.structs.replace(request, shape=shape, memorable=runs)
-        answer = await self._approver.decide(
-            request, judge, is_free=lambda decision: runs and not more and decision.reach == "machine"
-        )
+        is_plain = runs and not more
+        answer = await self._approver.decide(request, judge, is_free=lambda one: is_plain and _is_free(one))
         return _DECISIONS.get(answer, "decline")
 
     async def _host(self, call: wire.Call, asked: _CommandAsked, wanted: _Host) -> str:
@@ -208,6 +209,22 @@ class Asking:
         )
         granted: object = asked.permissions if answer != "deny" else _NOTHING
         return {"permissions": granted, "scope": "session" if answer in ("session", "always") else "turn"}
+
+
+def would_run(name: str, arguments: Mapping[str, Any], judge: Judge, workspace: Path) -> bool:
+    """Whether a request of codex that was put to a person would be answered by the policy alone by now."""
+    match name, arguments:
+        case "exec_command", {"command": str(command), "cwd": str(folder), **more} if command.strip() and not more:
+            return _is_free(judge.check(command, Path(folder), workspace=workspace))
+        case "network_access", {"host": str(host)} if host:
+            return judge.check_host(host).verdict == "allow"
+        case _:
+            return False  # files, permissions and tools of servers are asked about in every mode
+
+
+def _is_free(decision: Decision) -> bool:
+    """Whether a command may leave codex's sandbox unasked."""
+    return decision.verdict == "allow" and decision.reach == "machine"
 
 
 def _intention(kind: str, command: str) -> str:

@@ -5,7 +5,7 @@ begin the bytes of the next. What a person says enters where a turn took it in, 
 their call, in the order of the calls. Only an undo takes away: what it leaves is what was there before those turns.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -143,14 +143,10 @@ class History:
                 self.messages = trim(self.messages, event)
             case SessionCompacted():
                 self._compact(event)
-            case PictureDescribed():
-                self._change_pictures((event.source,), description=event.text)
-            case PictureReduced(sources=sources):
-                self._change_pictures(sources, reduced=True)
-            case PictureWithheld(sources=sources, why="refused"):
-                self._change_pictures(sources, withheld=True)
-            case PictureWithheld(sources=sources):
+            case PictureWithheld(sources=sources, why="text_only"):
                 self.text_only.update(sources)
+            case PictureDescribed() | PictureReduced() | PictureWithheld():
+                self.messages = change_pictures(self.messages, event)
             case SessionUndone(since=since):
                 self._undo(seq, since)
             case SessionRedone(undone=undone):
@@ -159,9 +155,6 @@ class History:
                 self.codex_thread = event
             case _:
                 pass
-
-    def _change_pictures(self, sources: Collection[str], **changes: Any) -> None:
-        self.messages = [_with_pictures(message, sources, changes) for message in self.messages]
 
     def _begin(self, seq: int, turn: str) -> None:
         self.open_turn = turn
@@ -271,6 +264,19 @@ class History:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
         return running if call_id in self._started else "Not run: the turn ended before this call began."
+
+
+def change_pictures(messages: Sequence[Message], event: Event) -> list[Message]:
+    """The messages with their pictures as an event says that they are sent from there on."""
+    match event:
+        case PictureDescribed(source=source, text=text):
+            return [_with_pictures(message, (source,), {"description": text}) for message in messages]
+        case PictureReduced(sources=sources):
+            return [_with_pictures(message, sources, {"reduced": True}) for message in messages]
+        case PictureWithheld(sources=sources, why="refused"):
+            return [_with_pictures(message, sources, {"withheld": True}) for message in messages]
+        case _:
+            return list(messages)
 
 
 def _with_pictures(message: Message, sources: Collection[str], changes: Mapping[str, Any]) -> Message:

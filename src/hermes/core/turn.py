@@ -6,7 +6,7 @@ The turn belongs to its session: it knows nothing of who watches. All it does is
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -15,15 +15,17 @@ import msgspec
 from hermes.core import refused_pictures
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Place, Unusable, finished
-from hermes.core.history import History
+from hermes.core.history import History, change_pictures
 from hermes.core.ports import ContextEngine, Journal, Model, Sight
 from hermes.core.reply import Judge, Verdict
 from hermes.errors import ModelError, in_sentences
+from hermes.schema.event import Event
 from hermes.schema.events import (
     CompactionFailed,
     MessageDelta,
     ModelPreparing,
     ModelRetried,
+    PictureReduced,
     ReasoningDelta,
     ReplyRejected,
     SessionCompacted,
@@ -32,7 +34,7 @@ from hermes.schema.events import (
     TurnEnd,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
 from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, TextDelta, ToolCallStarted
 from hermes.schema.model import ReasoningDelta as Thought
 
@@ -164,22 +166,32 @@ class NativeRuntime:
         try:
             return await self._ask(turn)
         except ModelError as error:
-            if refused_pictures.is_about_pictures(error, turn.history.messages):
+            if refused_pictures.is_about_pictures(error, turn.history.messages, self._model.name):
                 return await self._ask_without_pictures(turn, error)
             if not error.compress or not await self._make_room(turn, forced=True):
                 raise
         return await self._ask(turn)
 
     async def _ask_without_pictures(self, turn: Turn, failure: ModelError) -> AssistantMessage:
-        """Asks again with smaller pictures, then without them; raises the first failure when nothing helps."""
-        for row in refused_pictures.steps(failure, turn.history.messages):
-            await turn.journal.record(row)
-            await self._look(turn)
+        """Asks again with smaller pictures, then without them; raises the first failure when nothing helps.
+
+        Only what helped is recorded: a picture that has nothing to do with the failure stays.
+        """
+        messages, tried = turn.history.messages, list[Event]()
+        for row in refused_pictures.steps(failure, messages):
+            messages = change_pictures(messages, row)
+            described = await self._sight.look(turn.session, messages, turn.history.text_only) if self._sight else ()
+            for one in described:
+                messages = change_pictures(messages, one)
+            tried = [*(one for one in tried if not isinstance(one, PictureReduced)), row, *described]
             try:
-                return await self._ask(turn)
+                reply = await self._ask(turn, messages)
             except ModelError as error:
                 if error.retryable:
                     raise
+            else:
+                await turn.journal.record(*tried)
+                return reply
         raise failure
 
     async def _look(self, turn: Turn) -> None:
@@ -203,10 +215,10 @@ class NativeRuntime:
                 turn.budget.spend(row.usage)
         return any(not isinstance(row, CompactionFailed) for row in rows)
 
-    async def _ask(self, turn: Turn) -> AssistantMessage:
-        """One model call, streamed to whoever watches."""
+    async def _ask(self, turn: Turn, messages: Sequence[Message] | None = None) -> AssistantMessage:
+        """One model call, streamed to whoever watches; with other `messages` than the history's, if they are given."""
         turn.partial = []
-        async with aclosing(self._model.stream(await self._request(turn))) as stream:  # type: ignore[type-var]
+        async with aclosing(self._model.stream(await self._request(turn, messages))) as stream:  # type: ignore[type-var]
             async for event in stream:
                 match event:
                     case TextDelta(text=text):
@@ -226,8 +238,8 @@ class NativeRuntime:
                         return with_unique_ids(message, turn.history.call_ids)
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
-    async def _request(self, turn: Turn) -> ModelRequest:
-        request = _request(turn)
+    async def _request(self, turn: Turn, messages: Sequence[Message] | None) -> ModelRequest:
+        request = _request(turn, messages)
         room = await turn.budget.reserve(request_tokens(request))
         limits = [limit for limit in (room, self._max_output) if limit is not None]
         return msgspec.structs.replace(request, max_output_tokens=min(limits, default=None))
@@ -264,12 +276,12 @@ def calls_made(history: History) -> str:
     return f"Calls made: {listed}." if listed else "No calls were made."
 
 
-def _request(turn: Turn) -> ModelRequest:
+def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequest:
     """What the model is asked next, without a limit on its answer."""
     prompt = turn.history.prompt
     return ModelRequest(
         system=prompt.system if prompt else (),
-        messages=tuple(turn.history.messages),
+        messages=tuple(turn.history.messages if messages is None else messages),
         tools=prompt.tools if prompt else (),
         cache_key=turn.session,
     )

@@ -50,4 +50,6 @@ def _launch(name: str, settings: McpServer, env: Mapping[str, str], place: Place
     home = Path(place.environment.get("HOME") or "/")
     folder = settings.cwd.removeprefix("~/") if settings.cwd not in {"", "~"} else "."
     log = place.home.logs / "mcp" / f"{name}.log"
-    return Launch(settings.command, settings.args, {**handed_on(place.environment), **env}, home / folder, log)
+    search_path = env.get("PATH") or place.environment.get("PATH", "")
+    given = {**handed_on(place.environment), **env}
+    return Launch(settings.command, settings.args, given, home / folder, log, search_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.child import CHUNK, Child
-from hermes.children.programs import find_program
+from hermes.children.programs import find_program, passed_over
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.text import plain
 
@@ -28,6 +28,8 @@ class Launch(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     cwd: Path
     log: Path
+    search_path: str = ""
+    """The user's whole PATH: to tell which program is not used, because a model may have written it."""
 
 
 class BoundedLog(asyncio.Protocol):
@@ -90,7 +92,7 @@ class ServerChild:
         """Starts it. ServerFailed says why that is not possible."""
         program = find_program(launch.command, launch.environment)
         if program is None:
-            raise ServerFailed(f"there is no program {launch.command!r}", hint=_NO_PROGRAM)
+            raise ServerFailed(f"there is no program {launch.command!r}", hint=_how_to_get(launch))
         if not launch.cwd.is_dir():
             raise ServerFailed(f"there is no folder {launch.cwd}", hint="Correct its `cwd`.")
         log = BoundedLog(launch.log)
@@ -120,3 +122,14 @@ class ServerChild:
             await self._child.stop()
         finally:
             self.log.close()
+
+
+def _how_to_get(launch: Launch) -> str:
+    """What to do when there is no program that can be used."""
+    found = passed_over(launch.command, {"PATH": launch.search_path}) if launch.search_path else ""
+    if not found:
+        return _NO_PROGRAM
+    return (
+        f"The one at {found} is not used: it lies in a folder where commands of a model can write."
+        " If you trust it, give its whole path as the server's `command`."
+    )

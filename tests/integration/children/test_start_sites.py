@@ -21,14 +21,19 @@ from hermes.codex.environment import child_environment
 from hermes.codex.serve import serve_command
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
+from hermes.mcp.address import address_of
 from hermes.mcp.child import Launch, ServerChild
 from hermes.mcp.environment import handed_on
 from hermes.mcp.failures import ServerFailed
+from hermes.mcp.memory import Listings, Pins
+from hermes.mcp.place import Place
+from hermes.mcp.results import Shelf
 from hermes.providers.embedded import wire
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.sources import SourceFailed, from_wheels
-from hermes.settings.sections import Dashboard
+from hermes.settings import Home, Secrets
+from hermes.settings.sections import Dashboard, McpServer
 from hermes.surfaces.cli.draft import editor
 from hermes.surfaces.dashboard.terminals import Opening, Terminals
 from hermes.surfaces.tui.slash.asking import doctor
@@ -162,6 +167,23 @@ async def test_a_server_by_a_bare_name_is_not_taken_from_there(traps: Traps, tmp
     with pytest.raises(ServerFailed, match="no program 'npx'"):
         await ServerChild.start(launch)
     assert traps.sprung == []
+
+
+async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(tmp_path: Path) -> None:
+    program = tmp_path / "user" / ".local" / "bin" / "uvx"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    environ = {"PATH": f"{program.parent}:/nowhere", "HOME": str(tmp_path / "user")}
+    add_workspace(tmp_path / "user")
+    home = Home(tmp_path / "hermes")
+    place = Place(home, Secrets({}, {}), environ, Listings(home), Pins(home), Shelf(home.cache))
+    launch = address_of("lab", McpServer(command="uvx"), place).launch
+    assert launch is not None
+    with pytest.raises(ServerFailed, match="no program 'uvx'") as caught:
+        await ServerChild.start(launch)
+    assert f"The one at {program} is not used" in caught.value.hint
+    assert "whole path" in caught.value.hint
 
 
 @pytest.mark.parametrize("choice", [{"EDITOR": "vim"}, {"EDITOR": "nano -w"}])

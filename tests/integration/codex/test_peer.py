@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shlex
 import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,8 @@ import msgspec
 import pytest
 
 from hermes import __version__
+from hermes.app import build
+from hermes.app.agent import Agent
 from hermes.codex.approver import Approver
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
@@ -24,6 +27,7 @@ from hermes.codex.turn import Deadlines, Stage
 from hermes.codex.wire import MAX_LINE
 from hermes.core.answers import approval_hash
 from hermes.core.ports import Decision
+from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -31,11 +35,13 @@ from hermes.schema.events import (
     CodexThread,
     QuestionAnswered,
     QuestionAsked,
+    SessionCreated,
     TurnEnded,
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
-from hermes.settings.sections import Codex
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import Auxiliary, Codex, Model
 from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.codex_peer import CodexPeer
 
@@ -712,3 +718,46 @@ async def test_a_question_that_a_crash_left_open_is_closed_because_that_codex_is
         (result,) = bench.events(session, ToolFinished)
         assert codex.starts == 0
     assert result.text == "Not run: codex ended before it was answered."
+
+
+async def test_another_mode_settles_what_codex_asks_and_would_not_be_asked_any_more(tmp_path: Path) -> None:
+    """A patch is asked about in every mode, so it stays open; it is not judged as a call of Hermes' own tool."""
+    seen: asyncio.Queue[Any] = asyncio.Queue()
+    bus, cwd = Bus(), tmp_path / "work"
+    cwd.mkdir()
+    async with CodexPeer(tmp_path) as codex:
+        thread = codex.answers.pop("thread/start")
+        program = tmp_path / "codex"
+        program.write_text(f"#!/bin/sh\nexec {shlex.join([str(codex.program), *codex.arguments])}\n")
+        program.chmod(0o755)
+        model = Model(openai_runtime="codex_app_server")
+        settings = Settings(model=model, codex=Codex(binary=str(program)), auxiliary=Auxiliary(title="off"))
+        with build(settings, Home(tmp_path / "home"), bus=bus) as app:
+            bus.subscribe("agent.approval.requested", seen.put_nowait)
+            agent = Agent(app, Secrets({}, {}))
+            session = app.begin(SessionCreated(surface="test", cwd=str(cwd))).session
+            with agent.desk.attached("test"):
+                await agent.service.submit(session, "hi")
+                opening = await codex.receive("thread/start")
+                codex.send({"id": opening["id"], "result": thread})
+                codex.notify("mcpServer/startupStatus/updated", name="hermes", status="ready")
+                await codex.begin_turn()
+                change = {"path": str(cwd / "a"), "kind": {"type": "add"}, "diff": "x\n"}
+                codex.item("started", {"type": "fileChange", "id": "p1", "changes": [change], "status": "inProgress"})
+                about = {"threadId": "thread-1", "turnId": "turn-1", "cwd": str(cwd)}
+                command = "item/commandExecution/requestApproval"
+                asked: list[tuple[str, dict[str, Any]]] = [
+                    (command, {"itemId": "c0", "command": "docker ps"}),
+                    (command, {"itemId": "c1", "command": "docker ps", "kind": "writeStdin"}),
+                    ("item/fileChange/requestApproval", {"itemId": "p1"}),
+                ]
+                for number, (method, params) in enumerate(asked):
+                    codex.send({"id": number, "method": method, "params": {**about, **params}})
+                    await asyncio.wait_for(seen.get(), 20)
+                agent.use(approvals="full")
+                assert await agent.settle_allowed(by="test") == 1
+                assert (await codex.receive(number=0))["result"] == {"decision": "accept"}
+                assert {one.call_id for one in await agent.service.pending(session)} == {"c1", "p1"}
+                codex.end_turn()
+                await agent.service.idle(session)
+            await agent.close()

@@ -1,9 +1,13 @@
 """Undo never touches what is not its own: the user's repository, their later changes, other sessions' work."""
 
 import asyncio
+import os
 from pathlib import Path
 
-from tests.integration.shadow.bench import Bench, everything
+from tests.integration.shadow.bench import PATH, Bench, everything
+
+from hermes.tools.shadow.record import Begun, append
+from hermes.tools.shadow.sweep import sweep
 
 _GIT = "git -c user.name=n -c user.email=e -c init.defaultBranch=main"
 _REPOSITORY = f"""
@@ -167,3 +171,31 @@ async def test_many_calls_at_once_keep_every_file_once(tmp_path: Path) -> None:
     await other.end("b")
     bench.undo("a", "b", force=True)
     assert {file.read_text() for file in files} == {"0"}
+
+
+def _plant_git(folder: Path) -> Path:
+    """A git that a model wrote; it leaves a mark when it runs."""
+    folder.mkdir(parents=True)
+    (folder / "git").write_text(f'#!/bin/sh\ntouch {folder}/ran\nPATH={PATH} exec git "$@"\n')
+    (folder / "git").chmod(0o755)
+    return folder / "ran"
+
+
+async def test_git_is_not_taken_from_the_folder_though_no_turn_ran_there_in_this_process(tmp_path: Path) -> None:
+    ran = _plant_git(tmp_path / "work" / "tools")
+    bench = Bench(tmp_path, path=f"{tmp_path}/work/tools:{PATH}")
+    await bench.turn("t", lambda: (bench.cwd / "a").write_text("x"))
+    assert bench.undo("t").restored == ("a",)
+    assert not ran.exists()
+
+
+def test_git_is_not_taken_from_the_folder_of_a_turn_that_is_dropped(tmp_path: Path) -> None:
+    ran = _plant_git(tmp_path / "other" / "tools")
+    bench = Bench(tmp_path, path=f"{tmp_path}/other/tools:{PATH}")
+    record = bench.shadows.folder / "other" / "turns" / "old.jsonl"
+    record.parent.mkdir(parents=True)
+    (record.parents[1] / "indexes").mkdir()
+    append(record, Begun("s", "old", os.fsencode(tmp_path / "other"), 0.0))
+    os.utime(record, (-1e7, -1e7))
+    assert sweep(bench.shadows, always=True)
+    assert not ran.exists()

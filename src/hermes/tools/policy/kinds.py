@@ -61,7 +61,7 @@ def command_kind(command: str, findings: tuple[Finding, ...], site: Site) -> Kin
         return None
     if not script.kinds <= PLAIN_NODES:
         return None
-    is_work = all(one.level <= Level.WORK or one.reason == ASKS_FOR_NETWORK for one in findings)
+    is_work = all(one.level <= Level.WORK for one in findings)
     found = [_kind(one, is_work=is_work) for one in script.commands if not _only_looks(one, site)]
     return found[0] if len(found) == 1 else None
 

@@ -3,8 +3,10 @@
 A list by name, as no kernel knows what a secret is. Only what exists is returned, by its real path.
 """
 
+import logging
 import os
 import stat
+from collections import deque
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -14,6 +16,8 @@ import msgspec
 from hermes.tools.sandbox.fence import Fence
 from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
+
+log = logging.getLogger("hermes.tools")
 
 _OF_A_HOME = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".netrc", ".npmrc", ".pypirc", ".pgpass",
@@ -75,6 +79,8 @@ PROTECTED = (
 _NESTED = 300
 _SOCKET_FOLDERS = 5_000
 """Folders of a workspace that are looked into for sockets."""
+_SEARCHES = 16
+"""Workspaces of which the last search is kept."""
 
 
 def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
@@ -162,28 +168,71 @@ def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, .
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"}
-    named = [path for path in paths if path.startswith("/")]
-    if relative := tuple(os.path.normpath(f"/{path}") for path in paths if not path.startswith("/")):
-        named += [path for path in _special_files(str(fence.workspace)) if path.endswith(relative)]
+    rows = [words for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"]
+    named = list({words[7] for words in rows if words[7].startswith("/")})
+    if others := {words[6]: os.path.normpath(f"/{words[7]}") for words in rows if not words[7].startswith("/")}:
+        ends = tuple(set(others.values()))
+        found = _special_files(str(fence.workspace), frozenset(others))
+        named += [path for path in found if path.endswith(ends)]
     return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
 
 
-def _special_files(folder: str) -> Iterator[str]:
-    """Sockets and the like below a folder; the outermost folders come first."""
-    waiting = [folder]
-    for _ in range(_SOCKET_FOLDERS):
-        if not waiting:
-            return
+class _Search(msgspec.Struct, frozen=True):
+    """The sockets and the like below a folder, good as long as no folder has changed in which it looked."""
+
+    numbers: frozenset[str]
+    """The kernel's numbers of the sockets that it was for."""
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    times: tuple[int, ...]
+    is_whole: bool
+
+
+_searches: dict[str, _Search] = {}
+
+
+def _special_files(folder: str, numbers: frozenset[str]) -> tuple[str, ...]:
+    """Sockets and the like below a folder, searched for again only when something changed there."""
+    known = _searches.get(folder)
+    if known and known.numbers == numbers and known.times == tuple(map(_changed_at, known.folders)):
+        return known.files
+    found = _search(folder, numbers)
+    if not found.is_whole and (known is None or known.is_whole):
+        log.warning(
+            "%s has more than %s folders. Sockets of other programs in the rest of them are not hidden from commands.",
+            folder,
+            f"{_SOCKET_FOLDERS:,}",
+        )
+    if len(_searches) >= _SEARCHES:
+        _searches.clear()
+    _searches[folder] = found
+    return found.files
+
+
+def _search(folder: str, numbers: frozenset[str]) -> _Search:
+    """The outermost folders come first."""
+    waiting, files, times = deque([folder]), list[str](), dict[str, int]()
+    while waiting and len(times) < _SOCKET_FOLDERS:
+        place = waiting.popleft()
+        times[place] = _changed_at(place)  # before it is listed: a change meanwhile makes the next search
         try:
-            with os.scandir(waiting.pop(0)) as entries:
+            with os.scandir(place) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif not entry.is_symlink() and not entry.is_file():
-                        yield entry.path
+                        files.append(entry.path)
         except OSError:
             continue
+    return _Search(numbers, tuple(files), tuple(times), tuple(times.values()), not waiting)
+
+
+def _changed_at(folder: str) -> int:
+    """When a folder changed, by the time that a command can't set back."""
+    try:
+        return os.lstat(folder).st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _candidates(fence: Fence) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from hermes.children.programs import add_workspace
 from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
 from hermes.tools.shadow.changes import Change, Changes, changes_of
@@ -61,8 +62,9 @@ class Shadows:
         return find_git(self._environment)
 
     def at(self, workspace: Path) -> "Shadow":
-        """The shadow of a working directory. Touches nothing."""
+        """The shadow of a working directory. Touches nothing; git is never taken from that directory."""
         real = Path(os.path.realpath(workspace))
+        add_workspace(real)
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
         return Shadow(self, real, Repository(self.folder / name, self.git))
 

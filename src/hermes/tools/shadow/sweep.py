@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hermes.children.programs import add_workspace
 from hermes.tools.shadow.record import Record, Tree, read
 from hermes.tools.shadow.repository import EMPTY_TREE, Git, Repository
 from hermes.tools.shadow.shadow import Shadows
@@ -42,6 +43,8 @@ def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
     by_folder: dict[Path, list[Path]] = {}
     for file in files:
         by_folder.setdefault(file.parent.parent, []).append(file)
+        if record := read(file):
+            add_workspace(Path(os.fsdecode(record.begun.workspace)))  # so that git is not taken from there
     for folder, records in by_folder.items():
         with Repository(folder, shadows.git).locked() as git:
             for file in records:

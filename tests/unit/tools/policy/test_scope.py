@@ -86,8 +86,21 @@ def test_without_a_sandbox_a_program_of_the_project_is_one_kind() -> None:
 
 
 def test_more_reach_is_another_kind() -> None:
-    assert scope("pytest -k one", reach="network") == scope("pytest -k two", reach="network") != ""
+    assert scope("pytest -k one", reach="network") != scope("pytest -k one", sandboxed=False) != ""
     assert scope("pytest -k one", reach="machine") == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "next_one"),
+    [("pytest -k one", "pytest -k two"), ("tsx a.ts", "tsx b.ts"), ("java -jar a.jar", "java -jar b.jar")],
+)
+def test_with_the_network_only_the_same_words_are_covered(first: str, next_one: str) -> None:
+    assert scope(first, reach="network") != scope(next_one, reach="network")
+    assert scope(first, reach="network") != ""
+
+
+def test_with_the_network_a_package_manager_still_takes_other_names() -> None:
+    assert scope("npm install one", reach="network") == scope("npm install two", reach="network") != ""
 
 
 def test_the_scope_is_written_out_in_words() -> None:

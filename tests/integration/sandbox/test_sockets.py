@@ -1,0 +1,105 @@
+"""Sockets that a program named from its own folder are found in the workspace, without a search for each command."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.places import sockets
+
+_listed: list[str] | None = None
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "os.scandir" and _listed is not None:
+        _listed.append(str(arguments[0]))
+
+
+sys.addaudithook(_note)
+
+
+@contextmanager
+def listed_folders() -> Iterator[list[str]]:
+    """The folders that are listed meanwhile."""
+    global _listed  # noqa: PLW0603 - a hook can't be taken away again
+    _listed = found = list[str]()
+    try:
+        yield found
+    finally:
+        _listed = None
+
+
+class Workspace:
+    """A workspace with a socket in it, and a table of the kernel's that names it from its own folder."""
+
+    def __init__(self, base: Path) -> None:
+        self.folder = base / "work"
+        self.table = base / "unix"
+        self.fence = Fence(self.folder, base / "temporary")
+        (self.folder / "a").mkdir(parents=True)
+        self.tell(1)
+
+    def tell(self, *numbers: int) -> None:
+        rows = "".join(f"0000: 00000002 00000000 00010000 0001 01 {number} server\n" for number in numbers)
+        self.table.write_text(f"Num RefCount Protocol Flags Type St Inode Path\n{rows}")
+
+    def bind(self, folder: str) -> Path:
+        before = Path.cwd()
+        os.chdir(self.folder / folder)
+        try:
+            with socket.socket(socket.AF_UNIX) as one:
+                one.bind("server")
+        finally:
+            os.chdir(before)
+        return self.folder / folder / "server"
+
+    def found(self) -> tuple[Path, ...]:
+        return sockets(self.fence, self.table)
+
+
+def test_nothing_is_searched_again_while_nothing_changed(tmp_path: Path) -> None:
+    work = Workspace(tmp_path)
+    one = work.bind("a")
+    assert work.found() == (one,)
+    with listed_folders() as listed:
+        assert work.found() == (one,)
+    assert listed == []
+
+
+def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_back(tmp_path: Path) -> None:
+    work = Workspace(tmp_path)
+    work.bind("a")
+    before = work.folder.stat()
+    work.found()
+    (work.folder / "a").rename(work.folder / "b")
+    os.utime(work.folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert work.found() == (work.folder / "b" / "server",)
+
+
+def test_another_socket_of_the_same_name_is_found(tmp_path: Path) -> None:
+    work = Workspace(tmp_path)
+    (work.folder / "c").mkdir()
+    first = work.bind("a")
+    work.found()
+    second = work.bind("c")
+    work.tell(1, 2)
+    assert set(work.found()) == {first, second}
+
+
+def test_it_is_said_once_when_not_all_of_a_workspace_is_searched(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = Workspace(tmp_path)
+    for number in range(5_001):
+        (work.folder / str(number)).mkdir()
+    work.found()
+    (work.folder / "more").mkdir()
+    work.found()
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert str(work.folder) in told
+    assert "5,000 folders" in told
