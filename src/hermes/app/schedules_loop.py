@@ -262,7 +262,7 @@ class ScheduleLoop:
             except StoreError as error:
                 await asyncio.sleep(self._app.errors.note(what, error))
             else:
-                self._app.errors.over(what)
+                self._app.errors.succeeded(what)
                 return ours
 
     async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:

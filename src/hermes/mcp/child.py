@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.child import CHUNK, Child
-from hermes.children.programs import find_program, passed_over
+from hermes.children.programs import find_program, skipped_program
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.text import plain
 
@@ -126,7 +126,7 @@ class ServerChild:
 
 def _how_to_get(launch: Launch) -> str:
     """What to do when there is no program that can be used."""
-    found = passed_over(launch.command, {"PATH": launch.search_path}) if launch.search_path else ""
+    found = skipped_program(launch.command, {"PATH": launch.search_path}) if launch.search_path else ""
     if not found:
         return _NO_PROGRAM
     return (

@@ -151,7 +151,7 @@ async def test_the_damage_is_real(machine: Machine, name: str) -> None:
     machine.workspace = machine.root
     await machine.run(command, reach="network" if name.startswith(("connect", "datagram")) else "workspace", timeout=20)
     async with asyncio.timeout(20):
-        while not _was_touched(machine):  # what listens notes a connection a moment after it was made
+        while not _was_touched(machine):  # noqa: ASYNC110 - the listener notes a connection a moment after it was made
             await asyncio.sleep(0.01)
 
 
