@@ -74,6 +74,15 @@ class Recovery(msgspec.Struct, frozen=True):
         return f"{self.lost} rows are known to be missing" if self.lost else "no row is known to be missing"
 
 
+class Incomplete(msgspec.Struct, frozen=True):
+    """Why a database that can only be read does not hold every row; for a person to read."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the session database is incomplete ({self.reason}). It can't be written here, so it stays as it is."
+
+
 def recover(path: Path, migrations: Sequence[str], found: Finding, now: float) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 

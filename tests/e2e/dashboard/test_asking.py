@@ -90,7 +90,9 @@ async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(
 
 
 async def test_a_hash_that_fails_leaves_the_card_usable_and_a_no_needs_none(page: Page, dashboard: Board) -> None:
-    await page.evaluate("() => { SubtleCrypto.prototype.digest = async () => { throw new Error('no digest today'); }; }")
+    await page.evaluate(
+        "() => { SubtleCrypto.prototype.digest = async () => { throw new Error('no digest today'); }; }"
+    )
     dashboard.says(edit(dashboard, "four.py"), "Then I leave it.")
     await say(page, "repair the fourth")
     await page.get_by_role("button", name="Allow once").click()
