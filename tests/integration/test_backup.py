@@ -15,7 +15,7 @@ import pytest
 from hermes.app.backup import back_up, restore
 from hermes.core import gitfolder
 from hermes.errors import HermesError
-from hermes.schema.events import SessionCreated, SessionPrompted
+from hermes.schema.events import ApprovalRequested, SessionCreated, SessionPrompted, TurnEnded
 from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
@@ -246,6 +246,28 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
         assert [prompt.system for prompt in prompts] == [
             ("shared, with ********", "own part"),
             ("shared", "own part with ********"),
+        ]
+
+
+def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(home: Home, tmp_path: Path) -> None:
+    """A state, the name of a field, and the value of a variable that holds no secret."""
+    home.env_file.write_text("DB_PASSWORD=interrupted\nSITE_PASSWORD=arguments\nEDITOR_MODE=workspace\n")
+    events = [
+        TurnEnded(reason="interrupted"),
+        ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="in arguments", reach="workspace"),
+        UserMessage(text="interrupted, in the workspace"),
+    ]
+    with open_store(home.state) as store:
+        store.log.append("s", *events)
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    with open_store(other.state) as store:
+        assert store.check().problems == []
+        assert [row.event for row in store.log.events("s")][-3:] == [
+            events[0],
+            ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="in ********", reach="workspace"),
+            UserMessage(text="********, in the workspace"),
         ]
 
 

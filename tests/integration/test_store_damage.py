@@ -445,8 +445,9 @@ def test_a_lost_write_ahead_log_is_told(tmp_path: Path, left: bytes | None) -> N
         run(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         for number in range(7):
             store.log.append("s", UserMessage(text=f"{number}"))
-        main = path.read_bytes()
+        main, changed = path.read_bytes(), path.stat().st_mtime_ns
     path.write_bytes(main)  # as a crash leaves it, but for the log
+    os.utime(path, ns=(changed, changed))
     for part in path.parent.glob("state.db-*"):
         part.unlink()
     if left is not None:
@@ -459,6 +460,27 @@ def test_a_lost_write_ahead_log_is_told(tmp_path: Path, left: bytes | None) -> N
         assert len(store.log.messages("s")) == 1
     with open_store(path) as store:
         assert store.recovery is None
+
+
+@pytest.mark.parametrize("copy", [shutil.copyfile, shutil.copy2])  # `cp`, `cp -p`
+def test_an_older_copy_that_was_put_back_by_hand_has_lost_nothing(
+    tmp_path: Path, copy: Callable[[Path, Path], object]
+) -> None:
+    path, backup = tmp_path / "state.db", tmp_path / "backup.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        store.log.append("s", UserMessage(text="kept"))
+    shutil.copyfile(path, backup)
+    os.utime(backup, (1.7e9, 1.7e9))
+    with open_store(path) as store:
+        store.log.append("s", UserMessage(text="not in the copy"))
+    inode = path.stat().st_ino
+    copy(backup, path)
+    assert path.stat().st_ino == inode
+    with open_store(path) as store:
+        assert store.recovery is None
+        assert store.log.messages("s") == [UserMessage(text="kept")]
+    assert not list(tmp_path.glob("*damaged*"))
 
 
 def test_a_database_that_was_put_in_its_place_has_lost_nothing(tmp_path: Path) -> None:

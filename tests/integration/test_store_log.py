@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from hermes.errors import AnsweredAlready, SessionNotFound, StoreError
 from hermes.schema.event import Event
 from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
     QuestionAnswered,
     QuestionAsked,
     SessionCreated,
@@ -24,6 +27,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
+from hermes.store.answers import require_open
 from hermes.store.connection import connect
 from hermes.store.row import checksum
 from hermes.testing import FakeClock
@@ -314,3 +318,19 @@ def test_a_branch_works_for_the_same_person(store: Store) -> None:
     branched = store.log.branch("one", "two").event
     assert isinstance(branched, SessionCreated)
     assert branched.person == "telegram:7"
+
+
+@pytest.mark.parametrize("call_id", ["call_7", 'a "quoted" \\ é\n', "7"])
+def test_only_rows_that_name_the_call_are_decoded_for_an_answer(tmp_path: Path, call_id: str) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated())
+        store.log.append("s", ApprovalRequested(call_id=call_id, name="terminal", arguments="{}", summary="ls"))
+        store.log.append("s", *(ToolFinished(call_id=f"call_{n}", name="t", text=call_id) for n in range(100, 400)))
+    rows = list[object]()
+    with closing(connect(path, busy_timeout=0)) as connection:
+        connection.row_trace = lambda _, row: rows.append(row) or row
+        require_open(connection, "s", ApprovalAnswered(call_id=call_id, answer="deny"))
+        with pytest.raises(AnsweredAlready):
+            require_open(connection, "s", ApprovalAnswered(call_id="unknown", answer="deny"))
+    assert len(rows) == 1

@@ -100,6 +100,21 @@ def test_rows_in_a_write_ahead_log_without_its_index_are_read_too(tmp_path: Path
     assert said == ["leased 1 0 2", "[] []", *["refused True"] * 4]
 
 
+def test_one_that_lost_its_write_ahead_log_is_read_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    fill(path)
+    with open_store(path) as store:
+        store.log.append("s", UserMessage(text="only in"), UserMessage(text="the log"))
+        main, changed = path.read_bytes(), path.stat().st_mtime_ns
+    path.write_bytes(main)  # as a crash leaves it, but for the log
+    os.utime(path, ns=(changed, changed))
+    hermes = Path(sys.executable).with_name("hermes")
+    environment = {"PATH": os.environ["PATH"], "HERMES_HOME": str(tmp_path)}
+    done = without_writing(tmp_path, hermes, "sessions", "show", "s", env=environment)
+    assert "hello again" in done.stdout, done.stderr
+    assert "the last 2 rows are missing" in done.stderr
+
+
 def test_a_home_that_can_not_be_written_is_read_by_the_command(tmp_path: Path) -> None:
     fill(tmp_path / "state.db")
     hermes = Path(sys.executable).with_name("hermes")

@@ -19,7 +19,7 @@ from hermes.store.connection import connect
 from hermes.store.salvage import salvage
 from hermes.store.search import index_step
 from hermes.store.unindexed import find_unindexed
-from hermes.store.words import match_expression
+from hermes.store.words import ACCENT, match_expression, split
 
 SPACELESS = st.text(st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"), min_size=2, max_size=8)
 QUERIES = st.one_of(
@@ -53,11 +53,14 @@ def found(store: Store, query: str, **options: str) -> list[int]:
 @example(text="𐒰𐓘 𞤀𞤣 ᲐᲑ")  # scripts that are younger than SQLite's tables
 @example(text="İI ǅ ﬀ ß ς Σ ΐ")
 @example(text="0㋀")
+@example(text="㎀A")
+@example(text="A\u0349b")  # an accent is within a word
+@example(text="天 \ufe7b")  # an accent alone is none
 @example(text="0\U00030000\U0002ebe1")
 def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None:
     (row,) = shared.log.append("s", UserMessage(text=text))
-    for word in re.findall(r"[^\W_]+", text):
-        assert row.seq in found(shared, f'"{word}"'), word
+    for word in re.findall(rf"(?:[^\W_]|{ACCENT})+", text):
+        assert not split(word).words or row.seq in found(shared, f'"{word}"'), word
 
 
 @settings(max_examples=80, deadline=None)

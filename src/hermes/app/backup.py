@@ -17,7 +17,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.settings import Home
-from hermes.settings.secrets import is_address_variable, parse_env
+from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
 from hermes.store.lock import FileLock
 from hermes.store.redacted import redact_copy
@@ -32,6 +32,7 @@ _KEPT = "The home is as it was."
 _SECRET_FILES = (".env", "dashboard/keys.json", "gateway/api_keys.json", "gateway/status.json", "bridge", "webhooks")
 """Keys, what they sign, and events queued to be sent with them: never in a backup without secrets."""
 _SHORTEST_SECRET = 8
+_LONG_WORD = 16  # letters from which on a word is more likely a secret
 _LONGEST_NAME, _DEEPEST = 1_000, 60
 
 
@@ -102,12 +103,18 @@ def secret_values(home: Home) -> frozenset[str]:
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
-        found |= {line.value for line in lines if line.name and not is_address_variable(line.name)}
+        found |= {line.value for line in lines if line.name and _may_be_secret(line.name, line.value)}
     with contextlib.suppress(FileNotFoundError):
         found |= set(
             re.findall(r'"([0-9A-Za-z_\-]{32,})"', (home.root / "dashboard/keys.json").read_text(errors="replace"))
         )
     return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    """Not an address, and no plain word, unless the variable's name says that it is a secret."""
+    is_word = value.isalpha() and len(value) < _LONG_WORD
+    return not is_address_variable(name) and (is_secret_name(name) or not is_word)
 
 
 def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None) -> Backup:

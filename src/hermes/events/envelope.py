@@ -83,14 +83,22 @@ def thaw(value: Any) -> Any:
 
 
 def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
-    """The envelope of `payload`, with `type`, `ts` and `src` filled in where they are missing."""
+    """The envelope of `payload`, with `type`, `ts` and `src` filled in where they are missing.
+
+    A payload that can't be read arrives as it is, under the name `payload`.
+    """
     if payload is None:
         return Envelope(type=topic, ts=now, src=source)
     if isinstance(payload, Envelope) and "type" in payload and "ts" in payload and "src" in payload:
         return payload
     require_mapping(payload)
     sealer = _Sealer()
-    content: dict[str, Any] = dict(sealer.items(payload))
+    content: dict[str, Any]
+    try:
+        content = dict(sealer.items(payload))
+    except Exception:  # noqa: BLE001 - a mapping of the publisher's own that can't be read
+        sealer.is_unencodable = True
+        content = {"payload": payload}
     for name, value in (("type", topic), ("ts", now), ("src", source)):
         content.setdefault(name, value)
     return Unencodable(content) if sealer.is_unencodable else Envelope(content)

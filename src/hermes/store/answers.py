@@ -1,6 +1,7 @@
 """Checks an answer in the transaction that writes it: its question is open, and the answer fits."""
 
 import apsw
+import msgspec
 
 from hermes.core.answers import Answer, misfit
 from hermes.errors import AnsweredAlready, AnswerRefused
@@ -10,7 +11,12 @@ from hermes.store.row import COLUMNS, Row
 
 _KINDS = (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, ToolFinished, TurnStarted)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
-_BACKWARDS = f"SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS}) ORDER BY seq DESC"  # noqa: S608 - our own names
+# The call's id is looked for in SQL, so that only the few rows that name it are decoded.
+_BACKWARDS = f"""
+SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS})
+  AND (type = '{TurnStarted.topic}' OR instr(data, ?))
+ORDER BY seq DESC
+"""  # noqa: S608 - our own names
 
 
 def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
@@ -18,7 +24,8 @@ def require_open(connection: apsw.Connection, session: str, answer: Answer) -> N
 
     It looks no further back than to the newest turn that answers somebody: before one begins, each call has its result.
     """
-    for columns in connection.execute(_BACKWARDS, (session,)):
+    written = f'"call_id":{msgspec.json.encode(answer.call_id).decode()}'
+    for columns in connection.execute(_BACKWARDS, (session, written)):
         match Row(*columns).event:
             case (ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)) as request:
                 if call_id == answer.call_id:

@@ -41,7 +41,8 @@ class State(Enum):
 
 
 class Finding(NamedTuple):
-    """A state; for an old file its version, for a damaged one what is wrong, and how many of its last rows are gone."""
+    """A state; a file's version if it could be read; for a damaged one what is wrong, and how many of its last rows are
+    gone, if that is all that is wrong."""
 
     state: State
     version: int = 0
@@ -90,7 +91,7 @@ def inspect(
         raise StoreTooNew(f"{path} was written by a newer Hermes (version {found}; this is {version})", hint=hint)
     if last_row < noted:
         detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
-        return Finding(State.DAMAGED, detail=detail, lost_rows=noted - last_row)
+        return Finding(State.DAMAGED, version=found, detail=detail, lost_rows=noted - last_row)
     return Finding(State.CURRENT if found == version else State.OLD, version=found)
 
 

@@ -1,8 +1,9 @@
 """A lock file beside `state.db`: everyone who has the database open holds it shared; whoever replaces or rebuilds the
 file needs it alone. So no process ever goes on writing to a database that was renamed under it.
 
-It contains the number of the last acknowledged row, and the inode of the database that has it. A database with fewer
-rows has lost some, for example with its write-ahead log.
+It contains the number of the last acknowledged row, with the inode and the modification time of the database that has
+it. A database with fewer rows that was not changed since has lost some, for example with its write-ahead log. One that
+somebody put in its place has another inode or time.
 """
 
 import fcntl
@@ -26,10 +27,15 @@ def lock_path(database: Path) -> Path:
 def last_row_noted(database: Path) -> int:
     """The number of the last row that was acknowledged in this very file; 0 when that was not noted."""
     try:
-        number, inode = lock_path(database).read_bytes()[:_NOTE_BYTES].split()
-        return int(number) if int(inode) == database.stat().st_ino else 0
+        number, _, identity = lock_path(database).read_text()[:_NOTE_BYTES].strip().partition(" ")
+        return int(number) if identity == _identity(database) else 0
     except (OSError, ValueError):
         return 0
+
+
+def _identity(database: Path) -> str:
+    found = database.stat()
+    return f"{found.st_ino} {found.st_mtime_ns}"
 
 
 class FileLock:
@@ -81,16 +87,13 @@ class DatabaseLock(FileLock):
     def __init__(self, database: Path) -> None:
         super().__init__(lock_path(database))
         self._database = database
-        self._inode = 0
 
     def note_last_row(self, number: int) -> None:
         """Notes the last row on disk. The caller holds the lock. Not worth an fsync: an older number does no harm."""
         with suppress(OSError):  # the row is saved, whatever becomes of this
-            self._inode = self._inode or self._database.stat().st_ino
-            os.pwrite(self._fd, f"{number} {self._inode}".ljust(_NOTE_BYTES).encode(), 0)
+            os.pwrite(self._fd, f"{number} {_identity(self._database)}".ljust(_NOTE_BYTES).encode(), 0)
 
     def forget_last_row(self) -> None:
         """Call before another file replaces the database. The caller holds the lock alone."""
-        self._inode = 0
         with suppress(OSError):
             os.ftruncate(self._fd, 0)

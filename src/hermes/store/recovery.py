@@ -78,6 +78,15 @@ def _rows(number: int) -> str:
     return "1 row is" if number == 1 else f"{number} rows are"
 
 
+class Incomplete(msgspec.Struct, frozen=True):
+    """Why a database that can only be read does not hold every row; for a person to read."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the session database is incomplete ({self.reason}). It can't be written here, so it stays as it is."
+
+
 def recover(path: Path, migrations: Sequence[str], found: Finding, now: float) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 

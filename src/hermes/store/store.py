@@ -19,7 +19,7 @@ from hermes.store.lock import DatabaseLock, FileLock
 from hermes.store.log import SessionLog
 from hermes.store.private import make_private
 from hermes.store.readonly import ReadableCopy, needs_copy
-from hermes.store.recovery import Recovery, finish, recover, unfinished
+from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
 from hermes.store.sessions import Sessions
@@ -38,11 +38,17 @@ class Store:
     """An open session database. `log` writes and reads rows; the others are readers of that log."""
 
     def __init__(
-        self, database: Database, held: FileLock | ReadableCopy | None, clock: Clock, recovery: Recovery | None
+        self,
+        database: Database,
+        held: FileLock | ReadableCopy | None,
+        clock: Clock,
+        recovery: Recovery | None = None,
+        incomplete: Incomplete | None = None,
     ) -> None:
         self._db = database
         self._held = held
         self.recovery = recovery
+        self.incomplete = incomplete
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
         self.claims = Claims(database, clock)
@@ -121,7 +127,7 @@ def open_store(
 ) -> Store:
     """Opens the database at `path`, in a folder that exists. `Store.recovery` tells when it had to be rebuilt.
 
-    Where it can be read but not written, every write is refused.
+    Where it can be read but not written, every write is refused; `Store.incomplete` tells when its last rows are gone.
     """
     clock = clock or SystemClock()
     if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
@@ -149,19 +155,21 @@ def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Seq
     source = copied.path if copied else path
     try:
         found = inspect(source, version=len(migrations), busy_timeout=busy_timeout, read_only=True)
-        _require_current(found, path)
+        incomplete = _require_readable(found, path, len(migrations))
         database = Database(source, busy_timeout=busy_timeout, read_only=True, shown=path)
     except BaseException:
         if copied is not None:
             copied.close()
         raise
-    return Store(database, copied, clock, None)
+    return Store(database, copied, clock, incomplete=incomplete)
 
 
-def _require_current(found: Finding, path: Path) -> None:
-    """Raises if the file would have to be repaired or upgraded before it can be used."""
+def _require_readable(found: Finding, path: Path, version: int) -> Incomplete | None:
+    """Raises if the file would have to be repaired or upgraded before it can be used; says when its last rows are gone."""
     if found.state is State.CURRENT:
-        return
+        return None
+    if found.lost_rows and found.version == version:
+        return Incomplete(found.detail)
     what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
     hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
     raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)

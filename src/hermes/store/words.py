@@ -20,7 +20,7 @@ _LONE = f"[{_SPACELESS}]"
 _CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
 # Accents; the vowel signs of Hebrew and Arabic, which most people leave out; the Arabic stretch
 _SIGN = r"[^\w\s\x00-\x7f]"
-_ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 # The same for text in ASCII, which most is: all words at once, but for those that mix cases, or have a capital, a digit
 # and a small letter in a row.
 _ASCII_WORD = re.compile("[a-z0-9]+")
@@ -129,7 +129,7 @@ def _phrase(term: str, *, prefix: bool) -> str:
 def _fold(text: str) -> str:
     """The text without accents and variants of form. What a symbol stands for is a word of its own."""
     apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
-    return unicodedata.normalize("NFC", re.sub(_ACCENT, "", unicodedata.normalize("NFKD", apart)))
+    return unicodedata.normalize("NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart)))
 
 
 def _apart(sign: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import msgspec
 import pytest
 from playwright.async_api import Page, expect
 from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript
@@ -70,13 +71,36 @@ async def test_a_no_with_a_reason_reaches_the_model_together(page: Page, dashboa
     assert calls[-1]["status"] == "failed"
 
 
-async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(page: Page, dashboard: Board) -> None:
-    """Whatever characters are in it; the answers of the other tests would not count otherwise."""
+@pytest.mark.parametrize("is_secure", [True, False])
+async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(
+    page: Page, dashboard: Board, is_secure: bool
+) -> None:
+    """Whatever characters are in it; the answers of the other tests would not count otherwise. Also over plain http,
+    where a browser offers no SHA-256."""
+    if not is_secure:
+        await page.add_init_script("delete Crypto.prototype.subtle")
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000), 0x1F600)))
     request = ApprovalRequested(call_id="c", name="terminal", arguments='{"a": "\\u2028"}', summary=text)
     await page.goto(dashboard.url)
+    assert await page.evaluate("Boolean(crypto.subtle)") is is_secure
     script = "async (request) => (await import('/static/app/approvalhash.js')).approvalHash(request)"
-    assert await page.evaluate(script, payload_of(request)) == approval_hash(request)
+    for length in (len(text), *range(64)):  # the last block may be full or not
+        shown = msgspec.structs.replace(request, summary=text[-length:])
+        assert await page.evaluate(script, payload_of(shown)) == approval_hash(shown)
+
+
+async def test_a_hash_that_fails_leaves_the_card_usable_and_a_no_needs_none(page: Page, dashboard: Board) -> None:
+    await page.evaluate(
+        "() => { SubtleCrypto.prototype.digest = async () => { throw new Error('no digest today'); }; }"
+    )
+    dashboard.says(edit(dashboard, "four.py"), "Then I leave it.")
+    await say(page, "repair the fourth")
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("no digest today")).to_be_visible()
+    await page.get_by_role("button", name="Deny").click()
+    await rests(page, 1)
+    assert "[:-1]" in (dashboard.hermes.work / "four.py").read_text()
+    await expect(page.locator(".answered")).to_contain_text("Denied (by dashboard)")
 
 
 async def test_an_answer_elsewhere_counts_here(page: Page, dashboard: Board) -> None:

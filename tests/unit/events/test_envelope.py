@@ -306,20 +306,28 @@ def test_a_payload_may_be_nested_deep(levels: int, replaced: int) -> None:
     assert on_the_wire(received(value))[1] == replaced
 
 
+class Broken(Mapping[str, Any]):
+    def __getitem__(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("broken")
+
+    def __len__(self) -> int:
+        return 1
+
+
 def test_a_mapping_that_can_not_be_read_arrives_as_it_is() -> None:
-    class Broken(Mapping[str, Any]):
-        def __getitem__(self, name: str) -> Any:
-            raise KeyError(name)
-
-        def __iter__(self) -> Iterator[str]:
-            raise RuntimeError("broken")
-
-        def __len__(self) -> int:
-            return 1
-
     broken = Broken()
     event = received({"x": [broken]})
     assert event["x"][0] is broken
+    assert on_the_wire(event)[1] == 1
+
+
+def test_a_payload_that_can_not_be_read_does_not_fail_its_publisher() -> None:
+    broken = Broken()
+    event = received(broken)
+    assert (event["type"], event["payload"]) == ("demo.topic", broken)
     assert on_the_wire(event)[1] == 1
 
 

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     home = find_home()
     with build(load(home=home), home) as app:
         if app.has_log:
-            tell_recovery(app.store.recovery)
+            tell_recovery(app.store.recovery or app.store.incomplete)
         elif args.action != "import":
             return _nothing(args)
         return _ACTIONS[args.action](app, args)

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.schema.messages import UserMessage
-from hermes.store.recovery import Recovery
+from hermes.store.recovery import Incomplete, Recovery
 from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
@@ -149,8 +149,8 @@ def check(app: App, _args: argparse.Namespace) -> int:
     return 1 if app.store.recovery is not None else 0
 
 
-def tell_recovery(recovery: Recovery | None) -> None:
-    """Says that the session log had to be rebuilt, if it had."""
+def tell_recovery(recovery: Recovery | Incomplete | None) -> None:
+    """Says that the session log had to be rebuilt, or is incomplete, if so."""
     if recovery is not None:
         print(stderr_style().yellow("hermes:"), clean(str(recovery)), file=sys.stderr)
 

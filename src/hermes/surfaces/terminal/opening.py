@@ -29,8 +29,8 @@ def open_app(question: Question) -> App:
     """The app with the settings in force for this run. Says so when the session log had to be repaired."""
     home = find_home()
     app = build(chosen(load(home=home), question), home)
-    if app.has_log and app.store.recovery is not None:
-        say(str(app.store.recovery))
+    if app.has_log and (told := app.store.recovery or app.store.incomplete) is not None:
+        say(str(told))
     return app
 
 

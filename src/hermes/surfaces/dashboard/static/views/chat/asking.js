@@ -25,20 +25,28 @@ function place(session, kind, call) {
   return `/api/sessions/${encodeURIComponent(session)}/${kind}/${encodeURIComponent(call)}`;
 }
 
-/** Sends an answer; says so when another was first. */
+/** Sends an answer, or what a promise of one becomes; says so when another was first. */
 async function give(path, body, set) {
   set("sending");
   try {
-    const { counted } = await api.post(path, body);
+    const { counted } = await api.post(path, await body);
     if (!counted) toast("It was answered already, or nobody waits for it any more.");
     set("given");
     refreshWaiting();
     return counted;
   } catch (error) {
     set("");
-    toast(error.words, "bad");
+    toast(error.words ?? error.message, "bad");
     return false;
   }
+}
+
+function denial(reason) {
+  return { answer: "deny", ...(reason && { reason }) };
+}
+
+async function permission(answer, request) {
+  return { answer, shown: await approvalHash(request) };
 }
 
 /** A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in. */
@@ -50,9 +58,7 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const offered = ANSWERS.filter((one) => (!one.memorable || request.memorable !== false) && may(one.scope));
   const answer = async (word) => {
     if (state || !allowed) return;
-    setState("sending");
-    const reason = word === "deny" && why.trim() ? { reason: why.trim() } : {};
-    const body = { answer: word, shown: await approvalHash(request), ...reason };
+    const body = word === "deny" ? denial(why.trim()) : permission(word, request);
     await give(place(session, "approvals", request.call_id), body, setState);
   };
   const byKey = (word) => () => {
