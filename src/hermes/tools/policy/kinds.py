@@ -22,6 +22,16 @@ _REPEATABLE = frozenset((*(KINDS[kind].reason for kind in ("network", "packages"
 """Reasons that hold in the same way for the next command of the kind. What destroys, publishes, sends messages, works
 elsewhere or with more rights is asked about each time."""
 
+_RUN_OTHERS = catalogue.TASK_RUNNERS | frozenset(
+    (
+        *("nodemon", "concurrently", "npm-run-all", "run-s", "run-p", "hyperfine", "air", "bacon", "cargo-watch"),
+        *("valgrind", "gdb", "lldb", "rr", "dlv", "bear", "ccache", "sccache", "distcc", "kcov", "emmake", "emcmake"),
+        *("ant", "sbt", "mill", "lein", "gulp", "grunt", "nx", "turbo", "lerna", "rush", "tup", "redo", "doit", "waf"),
+        *("gradlew", "mvnw", "java", "jshell", "groovy", "tsx", "ts-node", "ipython", "Rscript", "R", "irb", "elixir"),
+    )
+)
+"""Programs whose words name what they run: of those every word counts."""
+
 
 class Kind(msgspec.Struct, frozen=True):
     """The words that make the kind, and whether others may follow."""
@@ -75,7 +85,7 @@ def _kind(command: Command, *, is_held_work: bool) -> Kind | None:
     if installs := installing(texts):
         return Kind(installs, is_open=True)
     name = texts[0]
-    has_parts = name in catalogue.subcommands() or name in catalogue.TASK_RUNNERS
-    if is_held_work and not has_parts and catalogue.programs().get(name) == "work":
+    does_many_things = name in catalogue.subcommands() or name in _RUN_OTHERS
+    if is_held_work and not does_many_things and catalogue.programs().get(name) == "work":
         return Kind((name,), is_open=True)  # whatever it is told, it stays work in the workspace, or is judged anew
     return Kind(texts)

@@ -13,7 +13,7 @@ _USUAL = rf"(?a:(@{_PLAIN}/)?{_PLAIN}(@{_VERSION})?)"
 _ARCHIVE = r"(?i)\.(tar|tgz|tbz2?|txz|tlz|zip|whl|egg|gz|bz2|xz|zst|lz|lzma|gem|crate|deb|rpm|conda|jar|nupkg|phar)$"
 _SCRIPT = r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
 
-_INSTALLS = {
+_INSTALLS: dict[tuple[str, ...], str] = {
     ("npm", "install"): _USUAL, ("npm", "i"): _USUAL, ("npm", "add"): _USUAL,
     ("pnpm", "add"): _USUAL, ("pnpm", "install"): _USUAL, ("pnpm", "i"): _USUAL,
     ("yarn", "add"): _USUAL, ("bun", "add"): _USUAL, ("bun", "install"): _USUAL, ("bun", "i"): _USUAL,

@@ -191,6 +191,8 @@ def test_work_that_a_sandbox_holds_in_the_workspace_is_one_kind(first: str, next
         ("make test", "make clean"),
         ("cargo xtask build", "cargo xtask deploy"),
         ("mvn clean test", "mvn clean deploy"),
+        ("nodemon a.js", "nodemon --exec evil"),
+        ("java -jar a.jar", "java -jar evil.jar"),
         ("python a.py", "python b.py"),
     ],
 )
