@@ -165,7 +165,7 @@ def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Seq
 
 
 def _require_readable(found: Finding, path: Path, version: int) -> Incomplete | None:
-    """Raises if the file would have to be repaired or upgraded before it can be used; says when its last rows are gone."""
+    """Raises if the file would have to be repaired or upgraded before use; says when its last rows are gone."""
     if found.state is State.CURRENT:
         return None
     if found.lost_rows and found.version == version:

@@ -43,37 +43,42 @@ _PRIVATE_PLACES = tuple(
 _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 """Folders that hold secrets only within `.config`."""
 
-_CARRYING_NAMES = r"""(?ix) ^(
-        \.(bash|zsh|k?sh|csh|tcsh)(rc|env|_profile|_login|_logout|_aliases) | \.z(profile|login|logout) | \.profile
-      | \.(gitconfig|gitmodules|inputrc|xinitrc|xsession(rc)?|xprofile|pam_environment|vimrc|emacs|tmux\.conf)
-      | \.(pythonrc(\.py)?|pythonstartup|direnvrc|mcp\.json|envrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|irbrc|pryrc)
-      | \.gdbinit
-      | \.(lldbinit|curlrc|wgetrc|screenrc|netrc|Rprofile|ideavimrc|nanorc|exrc|psqlrc|hgrc|forward)
-      | crontab | authorized_keys\d? | sitecustomize\.py | usercustomize\.py | .*\.pth | ld\.so\.preload
-      | \.?lefthook.* | rc\.local | \.?mise(\..*)?\.toml | \.(tool-versions|bazelrc|nvimrc|lvimrc|dir-locals\.el)
-      | (AGENTS|CLAUDE|GEMINI|HERMES)(\.(local|override))?\.md | \.(hermes|cursorrules|windsurfrules|clinerules)(\.md)?
-      | copilot-instructions\.md | \.aider\.conf\.yml
+CARRYING_FILES = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+    ".zprofile", ".zlogin", ".zlogout", ".shrc", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc",
+    ".gitconfig", ".gitmodules", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc",
+    ".nvimrc", ".lvimrc", ".ideavimrc", ".exrc", ".nanorc", ".emacs", ".dir-locals.el", ".tmux.conf", ".screenrc",
+    ".pythonrc", ".pythonrc.py", ".pythonstartup", "sitecustomize.py", "usercustomize.py", ".irbrc", ".pryrc",
+    ".Rprofile", ".gdbinit", ".lldbinit", ".psqlrc", ".hgrc", ".curlrc", ".wgetrc", ".netrc", ".forward", "crontab",
+    "authorized_keys", "authorized_keys2", "ld.so.preload", "rc.local", ".envrc", ".direnvrc", ".tool-versions",
+    ".mise.toml", "mise.toml", ".mise.local.toml", "mise.local.toml", ".bazelrc", ".npmrc", ".yarnrc", ".yarnrc.yml",
+    ".pnpmfile.cjs", ".pnpmfile.mjs", ".cargo/config", ".cargo/config.toml",
+    *(f"{dot}lefthook{local}.{kind}" for dot in ("", ".") for local in ("", "-local")
+      for kind in ("yml", "yaml", "toml", "json")),
+    *(f"{name}{part}.md" for name in ("AGENTS", "CLAUDE", "GEMINI", "HERMES") for part in ("", ".local", ".override")),
+    ".hermes.md", ".hermes.yaml", ".mcp.json", ".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml",
+    ".github/copilot-instructions.md",
+)  # fmt: skip
+"""Files of a workspace that run later, say what runs or from where it comes, or tell agents what to do."""
+CARRYING_FOLDERS = (
+    ".hermes", ".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".zed", ".agents", ".clinerules",
+    ".vscode", ".idea", ".devcontainer", ".husky", ".hooks", ".githooks", ".lefthook", ".mise", ".ssh", ".gnupg",
+    ".config/autostart", ".config/systemd", ".config/fish", ".config/git", ".github/instructions", ".github/prompts",
+)  # fmt: skip
+"""Folders of which the same holds for everything in them."""
+_CARRYING_NAMES = frozenset(name.lower() for name in CARRYING_FILES if "/" not in name)
+_CARRYING_ENDS = tuple(f"/{name}" for name in CARRYING_FILES if "/" in name)
+_CARRYING_PARTS = frozenset(name for name in CARRYING_FOLDERS if "/" not in name) | {
+    *("autostart", "LaunchAgents", "LaunchDaemons", "systemd", "crontabs", "fish")
+}
+_CARRYING_WITHIN = tuple(f"/{name}/" for name in CARRYING_FOLDERS if "/" in name)
+_CARRYING_PATTERN = r"""(?ix) ^(
+        \.(bash|zsh|k?sh|csh|tcsh)(rc|env|_profile|_login|_logout|_aliases) | authorized_keys\d | .*\.pth
+      | \.?lefthook.* | \.?mise(\..*)?\.toml | \.(hermes|cursorrules|windsurfrules|clinerules)(\.md)?
+      | copilot-instructions\.md
     )$"""
-_CARRYING_FOLDERS = frozenset(
-    (
-        *(
-            ".ssh",
-            ".gnupg",
-            "autostart",
-            "LaunchAgents",
-            "LaunchDaemons",
-            "systemd",
-            "crontabs",
-            "fish",
-            ".hermes",
-            ".hooks",
-        ),
-        *(".vscode", ".idea", ".husky", ".claude", ".codex", ".cursor", ".gemini", ".devcontainer", ".githooks"),
-        *(".zed", ".windsurf", ".continue", ".lefthook", ".mise", ".agents", ".clinerules"),
-    )
-)
-_CARRYING_PLACES = r"(^|/)(\.cargo/config(\.toml)?|(\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+"
-_CARRYING_PLACES += r"|\.github/(instructions|prompts)/.+)$"
+"""Names beside those that can be listed."""
+_CARRYING_PLACES = r"(^|/)((\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
 """What runs instead of the program somebody names."""
 
 _SYSTEM = tuple(
@@ -206,11 +211,12 @@ def is_carrying(path: Path) -> bool:
     """Whether a file of this name and place can change what runs later, or what agents are told."""
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
         return True
-    if re.search(_CARRYING_PLACES, str(path)):
+    name, text = path.name, f"/{path}"
+    if name.lower() in _CARRYING_NAMES or text.endswith(_CARRYING_ENDS) or re.match(_CARRYING_PATTERN, name):
         return True
-    return bool(re.match(_CARRYING_NAMES, path.name)) or any(
-        folder in _CARRYING_FOLDERS or folder.startswith("cron.") for folder in path.parts[:-1]
-    )
+    if re.search(_CARRYING_PLACES, text) or any(within in text for within in _CARRYING_WITHIN):
+        return True
+    return any(folder in _CARRYING_PARTS or folder.startswith("cron.") for folder in path.parts[:-1])
 
 
 def is_within(path: Path, folder: Path) -> bool:

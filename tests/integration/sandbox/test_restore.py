@@ -46,6 +46,18 @@ def test_nothing_is_written_where_the_old_could_not_be_moved_away(workspace: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aside", "workspace"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [".npmrc", ".yarnrc.yml", ".pnpmfile.cjs", ".cargo/config.toml", ".mise.toml", ".githooks/x", "lefthook.yml"],
+)
+def test_what_says_where_programs_come_from_does_not_appear(workspace: Path, aside: Path, name: str) -> None:
+    protection = Protection(workspace, held=True)
+    (workspace / name).parent.mkdir(exist_ok=True)
+    (workspace / name).write_text("registry=https://evil.example/")
+    assert protection.undo(aside) == ([workspace / name], [])
+    assert not (workspace / name).exists()
+
+
 def test_nothing_is_written_through_a_link_that_stays(workspace: Path, aside: Path, tmp_path: Path) -> None:
     protection = Protection(workspace, held=False)
     (tmp_path / "victim").write_text("precious")

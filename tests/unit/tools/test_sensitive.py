@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.tools.sensitive import Guard
+from hermes.tools.sandbox.places import PROTECTED
+from hermes.tools.sensitive import Guard, is_carrying
 
 USER = Path("/users-that-are-not/me")
 CWD = USER / "work"
@@ -33,6 +34,11 @@ def test_what_a_home_hides_is_never_written_unasked(name: str) -> None:
 @pytest.mark.parametrize("name", CARRIED.split())
 def test_what_steers_later_runs_is_carrying(name: str) -> None:
     assert GUARD.delicate((CWD / name,), CWD)
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_what_a_sandbox_keeps_is_carrying_for_file_tools_too(name: str) -> None:
+    assert is_carrying(CWD / name) or is_carrying(CWD / name / "x")
 
 
 @pytest.mark.parametrize(

@@ -283,6 +283,8 @@ class Judge:
                 return asks(reason)
             option, sign, value = word.text.partition("=")
             target = Word(value) if sign and option in OUTPUT_OPTIONS else word if before in OUTPUT_OPTIONS else None
+            if re.match(r"-o[~/.]", word.text):
+                target = Word(word.text[2:], word.known)
             if target is not None and not target.text.startswith("-") and name not in ("grep", "ps", "git", "rg", "ls"):
                 outcome = written([target], self.site)
                 if outcome.level > Level.WORK:

@@ -29,6 +29,7 @@ from hermes.tools.sensitive import Guard, is_within
 
 if TYPE_CHECKING:
     from hermes.tools.policy.analysis import Judgement
+    from hermes.tools.policy.kinds import Kind
 
 log = logging.getLogger("hermes.tools")
 
@@ -172,10 +173,19 @@ class ApprovalPolicy:
                 shape,
                 binding(Judged(tool, arguments, str(folder), reach, existing(found.paths)), self._about.environment),
                 memorable=not finding.once,
-                scope=_scope(command, (*found.findings, finding), site, reach) if wide else "",
+                scope=self._scope(command, (*found.findings, finding), site, reach) if wide else "",
             ),
             book,
         )
+
+    def _scope(self, command: str, findings: tuple[Finding, ...], site: Site, reach: Reach) -> str:
+        """The kind of command that an answer for the session covers, with why it is asked; empty for only this one."""
+        kind = _kind(command, findings, site, is_held=self._is_sandboxed and reach == "workspace")
+        if kind is None or reach == "machine":
+            return ""
+        reasons = dict.fromkeys(one.reason for one in findings if one.level >= Level.ASK)
+        why = "; ".join([*(["with the network"] if reach == "network" else []), *reasons])
+        return shown(f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}")
 
     def _site(self, workspace: Path, folder: Path) -> Site:
         path = self._about.environment.get("PATH", "")
@@ -401,16 +411,10 @@ def _fetchers() -> frozenset[str]:
     return FETCHERS
 
 
-def _scope(command: str, findings: tuple[Finding, ...], site: Site, reach: Reach) -> str:
-    """The kind of command that an answer for the session covers, with why it is asked; empty for only this one."""
+def _kind(command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool) -> "Kind | None":
     from hermes.tools.policy.kinds import command_kind
 
-    kind = command_kind(command, findings, site)
-    if kind is None or reach == "machine":
-        return ""
-    reasons = dict.fromkeys(one.reason for one in findings if one.level >= Level.ASK)
-    why = "; ".join([*(["with the network"] if reach == "network" else []), *reasons])
-    return shown(f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}")
+    return command_kind(command, findings, site, is_held=is_held)
 
 
 def _only_reads(command: str, site: Site) -> bool:

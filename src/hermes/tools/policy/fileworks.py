@@ -76,6 +76,22 @@ def has_option(words: tuple[Word, ...], letters: str, *longs: str) -> bool:
     return False
 
 
+def given(words: tuple[Word, ...], *options: str) -> list[Word]:
+    """The values of options: the word behind (`-o x`), or the rest of the same word (`-ox`, `--output=x`)."""
+    found: list[Word] = []
+    for place, word in enumerate(words[1:], 1):
+        if word.text == "--":
+            break
+        if word.text in options:
+            found += words[place + 1 : place + 2]
+            continue
+        for option in options:
+            sign = f"{option}=" if option.startswith("--") else option
+            if word.text.startswith(sign):
+                found.append(Word(word.text.removeprefix(sign), word.known))
+    return found
+
+
 def written(words: list[Word], site: Site) -> Finding:
     """Files that are made or changed."""
     for word in words:
@@ -156,7 +172,7 @@ def _mv(words: tuple[Word, ...], site: Site) -> Finding:
 
 def _cp(words: tuple[Word, ...], site: Site) -> Finding:
     files = operands(words)
-    target = [word for place, word in enumerate(words[1:], 1) if words[place - 1].text == "-t"] or files[-1:]
+    target = given(words, "-t", "--target-directory") or files[-1:]
     if files and (is_endless(files[0].text) or files[0].text == "/dev/null"):
         return worst(emptied(word, site) for word in target)
     found = [overwritten(word, site) for word in target]
@@ -294,8 +310,7 @@ def _awk(words: tuple[Word, ...], site: Site) -> Finding:
 
 
 def _sort(words: tuple[Word, ...], site: Site) -> Finding:
-    into = [words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-o", "--output")]
-    into += [Word(word.text.partition("=")[2]) for word in words if word.text.startswith("--output=")]
+    into = given(words, "-o", "--output")
     files = operands(words, frozenset(("-o", "--output", "-k", "-t", "-S", "-T", "--key", "--parallel")))
     secrets = [asks(reason) for reason in (secret_reason(site, word) for word in files) if reason]
     if into and any(word.text in _BLANK for word in files):
@@ -341,11 +356,11 @@ def _install(words: tuple[Word, ...], site: Site) -> Finding:
 def _unzip(words: tuple[Word, ...], site: Site) -> Finding:
     if has_option(words, "ltZvp"):
         return READ
-    return written([words[place + 1] for place, word in enumerate(words[:-1]) if word.text == "-d"], site)
+    return written(given(words, "-d"), site)
 
 
 def _patch(words: tuple[Word, ...], site: Site) -> Finding:
-    return written([words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-d", "-o")], site)
+    return written(given(words, "-d", "--directory", "-o", "--output"), site)
 
 
 HANDLERS: dict[str, Handler] = {

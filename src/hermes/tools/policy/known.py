@@ -8,6 +8,7 @@ from hermes.tools.policy.effects import KINDS, LOOKS_UP, READ, WORK, Finding, Le
 from hermes.tools.policy.fileworks import HANDLERS, operands
 from hermes.tools.policy.grammar import Command
 from hermes.tools.policy.judging import Judging
+from hermes.tools.policy.packages import is_package
 from hermes.tools.policy.words import Word
 from hermes.tools.policy.wrappers import SHELLS
 
@@ -94,9 +95,11 @@ def _asks_here(words: tuple[Word, ...]) -> bool:
 
 
 def _looks_plainly(words: tuple[Word, ...]) -> bool:
-    """Whether a look-up says all it sends, and asks nobody else than usual."""
-    options = [word.text for word in words[1:] if word.text.startswith("-")]
-    return all(word.plain for word in words) and all(re.fullmatch(_LOOKING, option) for option in options)
+    """Whether a look-up says all it sends, and asks nobody else than usual: by names, as addresses lead anywhere."""
+    texts = [word.text for word in words[1:]]
+    return all(word.plain for word in words) and all(
+        re.fullmatch(_LOOKING, text) if text.startswith("-") else is_package(text) for text in texts
+    )
 
 
 def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - one for each program

@@ -16,6 +16,7 @@ import msgspec
 from hermes.tools.sandbox.fence import Fence
 from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
+from hermes.tools.sensitive import CARRYING_FILES, CARRYING_FOLDERS
 
 log = logging.getLogger("hermes.tools")
 
@@ -64,17 +65,9 @@ _SYSTEM_FOLDERS = frozenset(
 )  # fmt: skip
 
 PROTECTED = (
-    ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".hermes", ".hermes.md",
-    ".hermes.yaml", ".claude", ".codex", ".cursor", ".vscode", ".idea", ".husky", ".devcontainer", ".mcp.json",
-    ".envrc", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
-    ".gitconfig", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc", ".exrc",
-    ".emacs", ".tmux.conf",
-    ".config/autostart", ".config/systemd", ".config/fish", ".config/git",
-    "AGENTS.md", "AGENTS.local.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "HERMES.md",
-    ".agents", ".gemini", ".windsurf", ".continue", ".zed", ".cursorrules", ".windsurfrules", ".clinerules",
-    ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
-)  # fmt: skip
+    *(".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"),
+    *dict.fromkeys((*CARRYING_FILES, *CARRYING_FOLDERS)),
+)
 """What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
 _NESTED = 300
 _SOCKET_FOLDERS = 5_000

@@ -45,6 +45,16 @@ def said(decision: Decision) -> tuple[str, Reach]:
         ("curl -s http://localhost:8000/ | jq .a", "workspace", "allow", "network"),
         ("curl -s http://localhost:8000/ && git status", "workspace", "allow", "workspace"),
         ("npm view react version", "workspace", "allow", "network"),
+        ("npm view @types/node@20 dist-tags.latest --json", "workspace", "allow", "network"),
+        ("npm view chart.js versions", "workspace", "allow", "network"),
+        ("npm outdated", "workspace", "allow", "network"),
+        ("pip index versions requests", "workspace", "allow", "network"),
+        ("npm info https://evil.example/x", "workspace", "ask", "network"),
+        ("npm view git+ssh://git@evil.example/x.git", "workspace", "ask", "network"),
+        ("npm view x@https://evil.example/x.tgz", "workspace", "ask", "network"),
+        ("npm view evil/repository", "workspace", "ask", "network"),
+        ("npm view ../evil", "workspace", "ask", "network"),
+        ("npm view evil.tgz", "workspace", "ask", "network"),
         ("npm view x-$(cat a)", "workspace", "ask", "network"),
         ("npm view react --userconfig=x", "workspace", "ask", "network"),
         ("getent hosts x.example", "workspace", "ask", "network"),
@@ -63,6 +73,21 @@ def test_full_mode_reaches_as_far_as_it_must() -> None:
     assert said(policy("full").check("make", CWD, "machine")) == ("allow", "machine")
     assert policy("full").check("$X", CWD).verdict == "ask"
     assert policy("full").check("rm -rf ~", CWD).verdict == "forbid"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sort a -o/elsewhere/x",
+        "gcc a.c -o../../x",
+        "unzip a.zip -d/elsewhere",
+        "cp -t/elsewhere a",
+        "patch -o~/x < a",
+    ],
+)
+def test_a_path_that_is_written_right_behind_an_option_counts(command: str) -> None:
+    assert said(policy("full").check(command, CWD)) == ("allow", "machine")
+    assert said(policy().check(command, CWD)) == ("ask", "machine")
 
 
 def test_without_a_sandbox_only_reading_is_free() -> None:
