@@ -7,6 +7,7 @@ import stat
 import subprocess
 import tarfile
 import threading
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
+from hermes.settings.yamltext import parse_yaml
 from hermes.store import open_store
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.gateway.api_server.keys import ApiKeys
@@ -247,6 +249,56 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
             ("shared, with ********", "own part"),
             ("shared", "own part with ********"),
         ]
+
+
+def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_texts(home: Home, tmp_path: Path) -> None:
+    key, shaped, word = "9f8e7d6c5b4a39281706", "sk-proj-" + secrets.token_hex(20), "correcthorse"
+    x = f"    x:\n      env: {{API_KEY: {key}, REGION: europe-north}}\n"
+    y = f"    y:\n      env:\n        DB_PASSWORD: {word}\n"
+    headers = f"      headers:\n        Authorization: Bearer {key[::-1]}\n        X: '${{MY_TOKEN}}'\n"
+    home.config.write_text(f"mcp:\n  servers:\n{x}{y}{headers}")
+    (home.memories / "USER.md").write_text(f"- her key is {shaped}\n- likes tea\n")
+    home.logs.mkdir()
+    (home.logs / "hermes.log").write_text("login with password=hunter2hunter2 failed\n")
+    (home.root / "picture.png").write_bytes(b"\x89PNG\xff\0password=hunter3hunter3")
+    repository = home.skills / "r"
+    subprocess.run(["git", "init", "-q", "--template=", repository], check=True)
+    git = ("git", "-C", repository)
+    for text in (f"packed {shaped}", f"loose {shaped}", "loose and harmless"):
+        subprocess.run([*git, "hash-object", "-w", "--stdin"], input=text.encode(), check=True)
+        if text.startswith("packed"):
+            (loose,) = (path for path in (repository / ".git/objects").glob("??/*"))
+            listed = f"{loose.parent.name}{loose.name}\n".encode()
+            subprocess.run([*git, "pack-objects", "-q", ".git/objects/pack/pack"], input=listed, check=True)
+            loose.unlink()
+    with open_store(home.state) as store:
+        store.log.append("s", UserMessage(text=f"it uses {key} and {word}"))
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    found = contents(done.file)
+    objects = {name: zlib.decompress(found[name]) for name in found if "/objects/" in name and "/pack/" not in name}
+    assert not any(name.endswith(".pack") for name in found)
+    assert list(objects.values()) == [b"blob 18\0loose and harmless"]
+    for name, content in (found | objects).items():
+        for value in (key, key[::-1], shaped, word, "hunter2hunter2"):
+            assert value.encode() not in content, name
+    config = parse_yaml(found["config.yaml"].decode())
+    assert config == {
+        "mcp": {
+            "servers": {
+                "x": {"env": {"API_KEY": "REMOVED", "REGION": "europe-north"}},
+                "y": {
+                    "env": {"DB_PASSWORD": "REMOVED"},
+                    "headers": {"Authorization": "Bearer REMOVED", "X": "${MY_TOKEN}"},
+                },
+            }
+        }
+    }
+    assert found["memories/USER.md"] == b"- her key is ********\n- likes tea\n"
+    assert found["picture.png"] == (home.root / "picture.png").read_bytes()
+    assert set(done.masked_files) == {"config.yaml", "memories/USER.md", "logs/hermes.log"}
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    assert said(other)[-1] == "it uses ******** and ********"
 
 
 def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:

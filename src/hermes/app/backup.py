@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app.backup_masking import config_secrets, is_clean_config, masked_content
 from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, parse_env
@@ -49,6 +50,8 @@ class Backup(msgspec.Struct, frozen=True):
     """What is in it: files and folders of the home, with their number of files."""
     masked: int = 0
     """Rows of the session log in which a secret was replaced."""
+    masked_files: tuple[str, ...] = ()
+    """Files that are in it with something masked."""
     aside: Path | None = None
     """Where the home that was replaced is now."""
 
@@ -98,7 +101,7 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 def secret_values(home: Home) -> frozenset[str]:
-    """The secrets of a home, as they could stand in other files: in `.env`, and the key of its dashboards."""
+    """The secrets of a home, as they could stand in other files: in `.env`, its settings, the key of its dashboards."""
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
@@ -107,6 +110,8 @@ def secret_values(home: Home) -> frozenset[str]:
         found |= set(
             re.findall(r'"([0-9A-Za-z_\-]{32,})"', (home.root / "dashboard/keys.json").read_text(errors="replace"))
         )
+    with contextlib.suppress(FileNotFoundError):
+        found |= config_secrets(home.config.read_text(errors="replace"))
     return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
 
 
@@ -121,14 +126,14 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
         if spellings:
             masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)
-    holds, left_out, secret = {_DATABASE: 1}, list[str](), list[str]()
+    holds, left_out, secret, changed = {_DATABASE: 1}, list[str](), list[str](), list[str]()
     for path in sorted(_worth_keeping(home), key=lambda path: (_LAST in path.parts, path)):
         name = path.relative_to(home.root)
         if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
             left_out.append(str(name))
         elif withheld is not None and _holds_secret(path, name, spellings):
             secret.append(str(name))
-        elif _add(archive, path, name):
+        elif _add(archive, path, name, None if withheld is None else spellings, changed):
             holds[name.parts[0]] = holds.get(name.parts[0], 0) + 1
     return Backup(
         Path(),
@@ -138,6 +143,7 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
         withheld=tuple(secret),
         holds=tuple(holds.items()),
         masked=masked,
+        masked_files=tuple(changed),
     )
 
 
@@ -157,10 +163,20 @@ def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
         content = path.read_bytes()
     except FileNotFoundError:
         return False
+    return _is_beyond_masking(name, content, spellings)
+
+
+def _is_beyond_masking(name: Path, content: bytes, spellings: list[str]) -> bool:
+    """Whether something in a file is secret, and `_add` can't replace it or the file is of no use then."""
+    is_masked = False
     if _LAST in name.parts:  # git keeps its objects compressed
         with contextlib.suppress(zlib.error):
-            content = zlib.decompress(content)
-    return any(spelling.encode() in content for spelling in spellings)
+            _, _, content = zlib.decompress(content).partition(b"\0")
+            is_masked = masked_content(name, content, spellings) != content
+    if name == Path("config.yaml"):  # worth keeping without them
+        return not is_clean_config(masked_content(name, content, spellings))
+    is_pack = name.suffix == ".pack"  # of git's objects, most of them only as a difference from others
+    return is_pack or is_masked or any(spelling.encode() in content for spelling in spellings)
 
 
 def _worth_keeping(home: Home) -> Iterator[Path]:
@@ -175,8 +191,9 @@ def _worth_keeping(home: Home) -> Iterator[Path]:
         yield from (here / name for name in folders if (here / name).is_symlink())
 
 
-def _add(archive: tarfile.TarFile, path: Path, name: Path) -> int:
-    """Adds one file as it is at this moment; one that has just gone is left out."""
+def _add(archive: tarfile.TarFile, path: Path, name: Path, spellings: list[str] | None, changed: list[str]) -> int:
+    """Adds one file as it is at this moment, masked if there are spellings of secrets; one that has just gone is left
+    out."""
     try:
         info = archive.gettarinfo(path, str(name))
         if info is None or not (info.isreg() or info.issym()):  # a socket is of no use to anyone later
@@ -184,6 +201,10 @@ def _add(archive: tarfile.TarFile, path: Path, name: Path) -> int:
         content = path.read_bytes() if info.isreg() else b""
     except FileNotFoundError:
         return 0
+    if spellings is not None:
+        masked = masked_content(name, content, spellings)
+        changed += [str(name)] if masked != content else []
+        content = masked
     info.size = len(content)
     info.type = tarfile.SYMTYPE if info.issym() else tarfile.REGTYPE
     archive.addfile(info, io.BytesIO(content))

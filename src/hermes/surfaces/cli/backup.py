@@ -27,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"Left out, because they hold secrets: {one_line(', '.join(done.withheld))}")
     if done.masked:
         print(f"Your keys were replaced in {count(done.masked, 'row')} of the session log.")
+    if done.masked_files:
+        print(f"What looked like a secret was replaced in: {one_line(', '.join(done.masked_files))}")
     if done.left_out:
         print(f"Left out, because they lead out of the home: {one_line(', '.join(done.left_out))}")
     if not args.without_secrets:
