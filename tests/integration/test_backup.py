@@ -301,10 +301,12 @@ def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_tex
     assert said(other)[-1] == "it uses ******** and ********"
 
 
-def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["x", "objects/x"])
+def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place: str) -> None:
     proof = tmp_path / "ran"
-    skill = home.skills / "x"
+    skill = home.skills / place
     skill.mkdir(parents=True)
+    (home.skills / "HEAD").write_text("as if this were a git folder")
     subprocess.run(["git", "init", "-q", skill], check=True)
     with (skill / ".git" / "config").open("a") as config:
         config.write(f"[core]\n\tfsmonitor = touch {proof}\n")
@@ -312,9 +314,9 @@ def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> No
     (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
     other = Home(tmp_path / "other")
     back = restore(other, back_up(home, tmp_path / "all.tar.gz").file, stamp="now")
-    assert {"skills/x/.git/config", "skills/x/.git/hooks/pre-commit"} <= set(back.left_out)
-    (other.skills / "x" / "a").write_text("new")
-    subprocess.run(["git", "-C", other.skills / "x", "status"], check=False, capture_output=True)
+    assert {f"skills/{place}/.git/config", f"skills/{place}/.git/hooks/pre-commit"} <= set(back.left_out)
+    (other.skills / place / "a").write_text("new")
+    subprocess.run(["git", "-C", other.skills / place, "status"], check=False, capture_output=True)
     assert not proof.exists()
 
 

@@ -247,9 +247,8 @@ def disarm_repositories(folder: Path) -> list[str]:
     """Removes what git would run in the repositories below a folder: hooks, settings that name programs, and what
     leads to settings elsewhere. Returns what was removed; what Hermes makes anew by itself is not named."""
     removed: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    for place, _, names in os.walk(folder):
         here = Path(place)
-        folders[:] = [name for name in folders if name != _LAST]
         removed += [here / ".git"] if ".git" in names else []
         if "HEAD" not in names:
             continue
