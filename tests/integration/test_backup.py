@@ -181,6 +181,17 @@ def test_an_archive_with_something_else_than_files_is_refused(home: Home, tmp_pa
         restore(home, source, stamp="now")
 
 
+def test_every_home_that_is_replaced_within_a_second_is_kept(home: Home, tmp_path: Path) -> None:
+    made = back_up(home, tmp_path / "all.tar.gz").file
+    for number in range(3):
+        (home.root / "mark").write_text(str(number))
+        aside = restore(home, made, stamp="now").aside
+        assert aside is not None
+        assert (aside / "mark").read_text() == str(number)
+    kept = {path.name for path in tmp_path.iterdir() if ".before-" in path.name}
+    assert kept == {"home.before-now", "home.before-now-2", "home.before-now-3"}
+
+
 def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
     (tmp_path / "all.tar.gz").write_text("mine")
     with pytest.raises(HermesError, match="exists already"):

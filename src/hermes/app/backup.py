@@ -270,6 +270,12 @@ def _stays_inside(link: Path, target: Path) -> bool:
     return not target.is_absolute() and ups < len(link.parts) and ".." not in target.parts[ups:]
 
 
+def _unused(path: Path) -> Path:
+    """The path, with a number behind it when something is there already."""
+    names = (path, *(path.with_name(f"{path.name}-{number}") for number in range(2, 1_000)))
+    return next((name for name in names if not os.path.lexists(name)), path)
+
+
 def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
     if not root.exists():
         draft.rename(root)
@@ -277,6 +283,7 @@ def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
     lock = FileLock(root / f"{_DATABASE}.lock")
     try:
         lock.own(timeout=0)  # nobody may go on writing to a home that is moved away
+        aside = _unused(aside)
         root.rename(aside)
         draft.rename(root)
     finally:
