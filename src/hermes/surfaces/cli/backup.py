@@ -10,7 +10,7 @@ from hermes.settings.load import find_home
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: hermes-DATE.tar.gz in this folder)")
     parser.add_argument(
-        "--without-secrets", action="store_true", help="leave out your keys, and everything that holds one"
+        "--without-secrets", action="store_true", help="leave out or mask your keys, and what looks like one"
     )
 
 
