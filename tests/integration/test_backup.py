@@ -7,6 +7,7 @@ import stat
 import subprocess
 import tarfile
 import threading
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from hermes.schema.events import ApprovalRequested, SessionCreated, SessionPromp
 from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
+from hermes.settings.yamltext import parse_yaml
 from hermes.store import open_store
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.gateway.api_server.keys import ApiKeys
@@ -179,6 +181,17 @@ def test_an_archive_with_something_else_than_files_is_refused(home: Home, tmp_pa
         restore(home, source, stamp="now")
 
 
+def test_every_home_that_is_replaced_within_a_second_is_kept(home: Home, tmp_path: Path) -> None:
+    made = back_up(home, tmp_path / "all.tar.gz").file
+    for number in range(3):
+        (home.root / "mark").write_text(str(number))
+        aside = restore(home, made, stamp="now").aside
+        assert aside is not None
+        assert (aside / "mark").read_text() == str(number)
+    kept = {path.name for path in tmp_path.iterdir() if ".before-" in path.name}
+    assert kept == {"home.before-now", "home.before-now-2", "home.before-now-3"}
+
+
 def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
     (tmp_path / "all.tar.gz").write_text("mine")
     with pytest.raises(HermesError, match="exists already"):
@@ -271,10 +284,62 @@ def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(home: Ho
         ]
 
 
-def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:
+def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_texts(home: Home, tmp_path: Path) -> None:
+    key, shaped, word = "9f8e7d6c5b4a39281706", "sk-proj-" + secrets.token_hex(20), "correcthorse"
+    x = f"    x:\n      env: {{API_KEY: {key}, REGION: europe-north}}\n"
+    y = f"    y:\n      env:\n        DB_PASSWORD: {word}\n"
+    headers = f"      headers:\n        Authorization: Bearer {key[::-1]}\n        X: '${{MY_TOKEN}}'\n"
+    home.config.write_text(f"mcp:\n  servers:\n{x}{y}{headers}")
+    (home.memories / "USER.md").write_text(f"- her key is {shaped}\n- likes tea\n")
+    home.logs.mkdir()
+    (home.logs / "hermes.log").write_text("login with password=hunter2hunter2 failed\n")
+    (home.root / "picture.png").write_bytes(b"\x89PNG\xff\0password=hunter3hunter3")
+    repository = home.skills / "r"
+    subprocess.run(["git", "init", "-q", "--template=", repository], check=True)
+    git = ("git", "-C", repository)
+    for text in (f"packed {shaped}", f"loose {shaped}", "loose and harmless"):
+        subprocess.run([*git, "hash-object", "-w", "--stdin"], input=text.encode(), check=True)
+        if text.startswith("packed"):
+            (loose,) = (path for path in (repository / ".git/objects").glob("??/*"))
+            listed = f"{loose.parent.name}{loose.name}\n".encode()
+            subprocess.run([*git, "pack-objects", "-q", ".git/objects/pack/pack"], input=listed, check=True)
+            loose.unlink()
+    with open_store(home.state) as store:
+        store.log.append("s", UserMessage(text=f"it uses {key} and {word}"))
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    found = contents(done.file)
+    objects = {name: zlib.decompress(found[name]) for name in found if "/objects/" in name and "/pack/" not in name}
+    assert not any(name.endswith(".pack") for name in found)
+    assert list(objects.values()) == [b"blob 18\0loose and harmless"]
+    for name, content in (found | objects).items():
+        for value in (key, key[::-1], shaped, word, "hunter2hunter2"):
+            assert value.encode() not in content, name
+    config = parse_yaml(found["config.yaml"].decode())
+    assert config == {
+        "mcp": {
+            "servers": {
+                "x": {"env": {"API_KEY": "REMOVED", "REGION": "europe-north"}},
+                "y": {
+                    "env": {"DB_PASSWORD": "REMOVED"},
+                    "headers": {"Authorization": "Bearer REMOVED", "X": "${MY_TOKEN}"},
+                },
+            }
+        }
+    }
+    assert found["memories/USER.md"] == b"- her key is ********\n- likes tea\n"
+    assert found["picture.png"] == (home.root / "picture.png").read_bytes()
+    assert set(done.masked_files) == {"config.yaml", "memories/USER.md", "logs/hermes.log"}
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    assert said(other)[-1] == "it uses ******** and ********"
+
+
+@pytest.mark.parametrize("place", ["x", "objects/x"])
+def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place: str) -> None:
     proof = tmp_path / "ran"
-    skill = home.skills / "x"
+    skill = home.skills / place
     skill.mkdir(parents=True)
+    (home.skills / "HEAD").write_text("as if this were a git folder")
     subprocess.run(["git", "init", "-q", skill], check=True)
     with (skill / ".git" / "config").open("a") as config:
         config.write(f"[core]\n\tfsmonitor = touch {proof}\n")
@@ -282,9 +347,9 @@ def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> No
     (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
     other = Home(tmp_path / "other")
     back = restore(other, back_up(home, tmp_path / "all.tar.gz").file, stamp="now")
-    assert {"skills/x/.git/config", "skills/x/.git/hooks/pre-commit"} <= set(back.left_out)
-    (other.skills / "x" / "a").write_text("new")
-    subprocess.run(["git", "-C", other.skills / "x", "status"], check=False, capture_output=True)
+    assert {f"skills/{place}/.git/config", f"skills/{place}/.git/hooks/pre-commit"} <= set(back.left_out)
+    (other.skills / place / "a").write_text("new")
+    subprocess.run(["git", "-C", other.skills / place, "status"], check=False, capture_output=True)
     assert not proof.exists()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app.backup_masking import config_secrets, is_clean_config, masked_content
 from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
@@ -50,6 +51,8 @@ class Backup(msgspec.Struct, frozen=True):
     """What is in it: files and folders of the home, with their number of files."""
     masked: int = 0
     """Rows of the session log in which a secret was replaced."""
+    masked_files: tuple[str, ...] = ()
+    """Files that are in it with something masked."""
     aside: Path | None = None
     """Where the home that was replaced is now."""
 
@@ -99,7 +102,7 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 def secret_values(home: Home) -> frozenset[str]:
-    """The secrets of a home (the values in `.env` and the dashboards' key), to look for in other files."""
+    """The secrets of a home (in `.env`, in its settings, the dashboards' key), to look for in other files."""
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
@@ -108,6 +111,8 @@ def secret_values(home: Home) -> frozenset[str]:
         found |= set(
             re.findall(r'"([0-9A-Za-z_\-]{32,})"', (home.root / "dashboard/keys.json").read_text(errors="replace"))
         )
+    with contextlib.suppress(FileNotFoundError):
+        found |= config_secrets(home.config.read_text(errors="replace"))
     return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
 
 
@@ -128,14 +133,14 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
         if spellings:
             masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)
-    holds, left_out, secret = {_DATABASE: 1}, list[str](), list[str]()
+    holds, left_out, secret, changed = {_DATABASE: 1}, list[str](), list[str](), list[str]()
     for path in sorted(_worth_keeping(home), key=lambda path: (_LAST in path.parts, path)):
         name = path.relative_to(home.root)
         if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
             left_out.append(str(name))
         elif withheld is not None and _holds_secret(path, name, spellings):
             secret.append(str(name))
-        elif _add(archive, path, name):
+        elif _add(archive, path, name, None if withheld is None else spellings, changed):
             holds[name.parts[0]] = holds.get(name.parts[0], 0) + 1
     return Backup(
         Path(),
@@ -145,6 +150,7 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
         withheld=tuple(secret),
         holds=tuple(holds.items()),
         masked=masked,
+        masked_files=tuple(changed),
     )
 
 
@@ -164,10 +170,20 @@ def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
         content = path.read_bytes()
     except FileNotFoundError:
         return False
+    return _is_beyond_masking(name, content, spellings)
+
+
+def _is_beyond_masking(name: Path, content: bytes, spellings: list[str]) -> bool:
+    """Whether something in a file is secret, and `_add` can't replace it or the file is of no use then."""
+    is_masked = False
     if _LAST in name.parts:  # git keeps its objects compressed
         with contextlib.suppress(zlib.error):
-            content = zlib.decompress(content)
-    return any(spelling.encode() in content for spelling in spellings)
+            _, _, content = zlib.decompress(content).partition(b"\0")
+            is_masked = masked_content(name, content, spellings) != content
+    if name == Path("config.yaml"):  # worth keeping without them
+        return not is_clean_config(masked_content(name, content, spellings))
+    is_pack = name.suffix == ".pack"  # of git's objects, most of them only as a difference from others
+    return is_pack or is_masked or any(spelling.encode() in content for spelling in spellings)
 
 
 def _worth_keeping(home: Home) -> Iterator[Path]:
@@ -182,8 +198,9 @@ def _worth_keeping(home: Home) -> Iterator[Path]:
         yield from (here / name for name in folders if (here / name).is_symlink())
 
 
-def _add(archive: tarfile.TarFile, path: Path, name: Path) -> int:
-    """Adds one file as it is at this moment; one that has just gone is left out."""
+def _add(archive: tarfile.TarFile, path: Path, name: Path, spellings: list[str] | None, changed: list[str]) -> int:
+    """Adds one file as it is at this moment, masked if there are spellings of secrets; one that has just gone is left
+    out."""
     try:
         info = archive.gettarinfo(path, str(name))
         if info is None or not (info.isreg() or info.issym()):  # a socket is of no use to anyone later
@@ -191,6 +208,10 @@ def _add(archive: tarfile.TarFile, path: Path, name: Path) -> int:
         content = path.read_bytes() if info.isreg() else b""
     except FileNotFoundError:
         return 0
+    if spellings is not None:
+        masked = masked_content(name, content, spellings)
+        changed += [str(name)] if masked != content else []
+        content = masked
     info.size = len(content)
     info.type = tarfile.SYMTYPE if info.issym() else tarfile.REGTYPE
     archive.addfile(info, io.BytesIO(content))
@@ -233,9 +254,8 @@ def disarm_repositories(folder: Path) -> list[str]:
     """Removes what git would run in the repositories below a folder: hooks, settings that name programs, and what
     leads to settings elsewhere. Returns what was removed; what Hermes makes anew by itself is not named."""
     removed: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    for place, _, names in os.walk(folder):
         here = Path(place)
-        folders[:] = [name for name in folders if name != _LAST]
         removed += [here / ".git"] if ".git" in names else []
         if "HEAD" not in names:
             continue
@@ -257,6 +277,12 @@ def _stays_inside(link: Path, target: Path) -> bool:
     return not target.is_absolute() and ups < len(link.parts) and ".." not in target.parts[ups:]
 
 
+def _unused(path: Path) -> Path:
+    """The path, with a number behind it when something is there already."""
+    names = (path, *(path.with_name(f"{path.name}-{number}") for number in range(2, 1_000)))
+    return next((name for name in names if not os.path.lexists(name)), path)
+
+
 def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
     if not root.exists():
         draft.rename(root)
@@ -264,6 +290,7 @@ def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
     lock = FileLock(root / f"{_DATABASE}.lock")
     try:
         lock.own(timeout=0)  # nobody may go on writing to a home that is moved away
+        aside = _unused(aside)
         root.rename(aside)
         draft.rename(root)
     finally:

@@ -1,6 +1,5 @@
 """A job as a person types it, on the command line or in a page: every field is text, and what is left out stays."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -9,6 +8,7 @@ from msgspec import Meta
 from hermes.errors import UsageError
 from hermes.schedules.phrases import seconds
 from hermes.schema.schedules import CatchUp
+from hermes.settings.load import typed_path
 
 _AS_TYPED = ("schedule", "prompt", "name", "zone", "deliver", "catch_up", "budget", "model", "times")
 _TIMES = ("jitter", "timeout")
@@ -41,12 +41,12 @@ def given(form: JobForm) -> dict[str, Any]:
     if form.tools is not None:
         found["toolsets"] = tuple(form.tools.replace(",", " ").split())
     if form.cwd is not None:
-        folder = Path(form.cwd).expanduser().resolve()
+        folder = typed_path(form.cwd)
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.", hint="A job works in a folder that exists.")
         found["cwd"] = str(folder)
     if form.times is not None and form.times < 0:
         raise UsageError("A job can't run less than once.", hint="Give a number of runs, or 0 for no end.")
     if form.deliver is not None and form.deliver.startswith("file:"):
-        found["deliver"] = f"file:{Path(form.deliver[5:]).expanduser().resolve()}"
+        found["deliver"] = f"file:{typed_path(form.deliver[5:])}"
     return found

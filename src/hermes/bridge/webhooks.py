@@ -5,7 +5,6 @@ order; an address that is down for long costs room on the disk, and nothing that
 """
 
 import base64
-import binascii
 import contextlib
 import hashlib
 import hmac
@@ -237,7 +236,7 @@ class WebhookSender:
 def key_of(secret: str) -> bytes:
     """The key in a secret: base64 behind `whsec_`, or any text."""
     if secret.startswith("whsec_"):
-        with contextlib.suppress(binascii.Error):
+        with contextlib.suppress(ValueError):
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     return secret.encode()
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hermes.errors import FolderGone, HomeError, SettingsError
+from hermes.errors import FolderGone, HomeError, SettingsError, UsageError
 from hermes.settings.home import Home, closed_folder
 from hermes.settings.parse import Problem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
@@ -31,6 +31,16 @@ def current_folder() -> Path:
         raise FolderGone(
             "The folder you are in no longer exists.", hint="Change to one that does (cd ~) and run the command again."
         ) from error
+
+
+def typed_path(name: str) -> Path:
+    """The path that somebody typed, absolute; nothing needs to be there. UsageError when nothing could ever be."""
+    try:
+        path = Path(name).expanduser().resolve()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a character that no name has, an unknown ~user
+        raise UsageError(f"{name[:200]!r} can't be used as a path: {error}", hint="Nothing was done.") from error
+    return path
 
 
 class EventTarget(NamedTuple):

@@ -38,6 +38,14 @@ _VARIABLE = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$"
 _COUNT = r"[\d.,:_/%+\-]+[kKmMGsx]?$"
 _PATH = r"(?:\.{0,2}|~)/\S"
 _PROSE = r"[A-Za-z'’,\-]+(?: [A-Za-z0-9'’,\-]+)+[.!?…]$"
+_OF_PARSER = r"(?i)\b(?:unexpected|illegal|unrecognized|expected) $"
+# A variable whose name goes on behind the word: TOKEN_GITHUB. What only tells about a secret is left alone: TOKEN_URL.
+_LATE_VARIABLE = (
+    r"(?<![A-Za-z0-9_])([A-Z0-9_]{0,40}?(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE_KEY"
+    r"|ACCESS_KEY)S?_(?![A-Z0-9_]{0,40}(?:COUNT|LIMIT|UR[IL]|FILE|PATH|NAME|ENDPOINT|TTL|TYPE|LENGTH|ENV|VAR|FIELD"
+    r"|HEADER|EXPIRY|EXPIRES|POLICY|SIZE|DIR|ISSUER|ALGORITHM|PROVIDER|STORE|MANAGER|PREFIX|KIND|ID|ARN|BUDGET|MODE)=)"
+    r"[A-Z0-9_]{1,40}=[\"']?)([^\s\"'`\\&|<>]{1,1000})"
+)
 _LONG_WORD = r"[A-Za-z]{16,}$|[0-9a-f]{16,}$"
 
 
@@ -47,17 +55,25 @@ def mask_named(text: str) -> str:
         return text
     low = _lowered(text)
     pattern = compiled(_NAMED_OR_BLANK if "--" in low or "'" in low or "login " in low else _NAMED)
-    if pattern.search(low) is None:
-        return text
-    kept, at = list[str](), 0
+    text = compiled(_LATE_VARIABLE).sub(_without_late, text) if "_" in text and "=" in text else text
+    low = _lowered(text)
+    kept, at, end = list[str](), 0, -1
     for found in pattern.finditer(low):
-        if found.start() < at:
+        # In `token=token=token=x` the first was looked at with all behind it, and the last is looked at by itself.
+        is_chained = found.start() == end and pattern.match(low, found.end()) is not None
+        end = found.end()
+        if found.start() < at or is_chained:
             continue
         span = _value(text, found)
         if span is not None and span[0] >= at:
             kept += [text[at : span[0]], HIDDEN]
             at = span[1]
     return "".join([*kept, text[at:]]) if kept else text
+
+
+def _without_late(found: "re.Match[str]") -> str:
+    is_password = "PASS" in found[1]
+    return found[1] + HIDDEN if _is_bare_secret(found[2], is_password=is_password, is_given=True) else found[0]
 
 
 def _lowered(text: str) -> str:
@@ -71,7 +87,8 @@ def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
     opening = before.rstrip(_NAME_CHARACTERS)
     name = before[len(opening) :] + text[found.start() : found.start(3)]
     spelled = compiled(_CAMEL).sub("_", name.lstrip("-")).lower() if name != name.upper() else name.lower()
-    if compiled(_NAMES).search(spelled) is None or name in {"PWD", "OLDPWD"}:
+    is_of_parser = name == "token" and compiled(_OF_PARSER).search(opening) is not None
+    if compiled(_NAMES).search(spelled) is None or name in {"PWD", "OLDPWD"} or is_of_parser:
         return None
     separator, start = found[3], found.end()
     quote = compiled(_QUOTED_START).match(text, start)
@@ -185,11 +202,27 @@ _COOKIE_ATTRIBUTES = ("path=", "domain=", "expires=", "max-age=", "samesite=", "
 _CURL = r"(curl\b[^\n|;&]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
 
 
+_AUTH_FIELD = r"((?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}|\"auth\"\s{0,4}:\s{0,4}\")(?![$<{*%(])([a-z0-9+/=_\-]{8,})"
+_COMMANDS = (
+    r"((?:\b(?:mysql|mysqldump|mysqladmin)\b[^\n|;&]{0,200}?\s-p|\bsshpass\s[^\n|;&]{0,200}?-p\s?"
+    r"|\bredis-cli\b[^\n|;&]{0,200}?\s-a\s|\b(?:docker|podman)\slogin\b[^\n|;&]{0,200}?\s-p\s?)[\"']?)"
+    r"([^\s\"'$<*][^\s\"']*)"
+    r"|((?i:\bidentified\s(?:with\s\S{1,60}\s)?by\s(?:password\s)?)['\"])([^'\"\n]{1,1000})"
+)
+
+
+def mask_commands(text: str) -> str:
+    """`text` without passwords that commands have behind an option of one letter, and SQL behind IDENTIFIED BY."""
+    return compiled(_COMMANDS).sub(lambda found: (found[1] or found[3]) + HIDDEN, text)
+
+
 def mask_headers(text: str) -> str:
     """`text` without what authorization and cookie headers hold, and without the password of `curl -u`."""
     low = _lowered(text)
     if "authorization" in low:
         text = _replaced(_replaced(text, _SIGNED, 2), _AUTHORIZATION, 3)
+    if "_auth" in low or '"auth"' in low:
+        text = _replaced(text, _AUTH_FIELD, 2)
     if "bearer" in low:
         text = _replaced(text, _BEARER, 2)
     if "cookie" in low:

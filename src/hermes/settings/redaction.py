@@ -18,9 +18,13 @@ from hermes.settings.key_shapes import (
     may_begin_key,
     may_hold_key,
 )
-from hermes.settings.named_secrets import mask_headers, mask_named
+from hermes.settings.named_secrets import mask_commands, mask_headers, mask_named
 
-_USERINFO = r"(://)[^/\s@?#]*@"
+_USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
+    r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
+    r"|[^/\s@?#]*@)"
+)
+_PERCENT = r"(?i)%(?:2d|5f|3d|3f|3a|26)"
 _QUERY = r"(?i)([?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=)[^&\s#\"']+"
 _UNSEEN = (
     "[\u00ad\u034f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -50,13 +54,19 @@ def _masked(text: str, depth: int) -> str:
         seen = compiled(_UNSEEN).sub("", text)
         hidden = _masked(seen, depth)
         return text if hidden == seen else hidden
+    if "%" in text and compiled(_PERCENT).search(text):
+        plain = compiled(_PERCENT).sub(lambda found: chr(int(found[0][1:], 16)), text)
+        hidden = _masked(plain, depth)
+        return text if hidden == plain else hidden
     low = text.lower()
     if "key" in low or "token" in low or "secret" in low or _has_pass(low) or "pwd" in low or "cred" in low:
         if "PRIVATE" in text or "Private-Lines" in text:
             text = compiled(PRIVATE_KEY).sub(HIDDEN, text)
         text = _mask_query(mask_named(text))
-    if "auth" in low or "bearer" in low or "cookie" in low or "curl" in low or "sig=" in low:
+    if "auth" in low or "bearer" in low or "cookie" in low or "curl" in low or "sig" in low:
         text = _mask_query(mask_headers(text))
+    if "mysql" in low or "sshpass" in low or "redis-cli" in low or "login" in low or "identified" in low:
+        text = mask_commands(text)
     if "@" in text and "://" in text:
         text = compiled(_USERINFO).sub(rf"\1{HIDDEN}@", text)
     for start, end in long_runs(text):

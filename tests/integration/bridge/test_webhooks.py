@@ -161,3 +161,4 @@ def test_a_secret_is_base64_behind_its_prefix_or_any_text() -> None:
     assert key_of("whsec_" + base64.b64encode(_KEY).decode()) == _KEY
     assert key_of("plain") == b"plain"
     assert key_of("whsec_*") == b"whsec_*"
+    assert key_of("whsec_é") == "whsec_é".encode()

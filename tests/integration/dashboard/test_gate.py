@@ -407,8 +407,10 @@ async def test_looking_whether_a_link_is_there_does_not_use_it_up(house: House) 
     path = house.link.removeprefix(house.url)
     looked = await house.client.head(path)
     assert (looked.status_code, "set-cookie" in looked.headers) == (200, False)
-    ahead = await house.client.get(path, headers={"Sec-Purpose": "prefetch;prerender"})
-    assert (ahead.status_code, "set-cookie" in ahead.headers) == (503, False)
+    for line in ("Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "X-Purpose: preview", "X-Moz: prefetch"):
+        name, _, purpose = line.partition(": ")
+        ahead = await house.client.get(path, headers={name: purpose})
+        assert (ahead.status_code, "set-cookie" in ahead.headers) == (503, False), line
     assert await _cookie(house)
 
 

@@ -193,6 +193,10 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
         _relay("feed.deleted", **mine),
         _relay("any.thing", type="feed.epoch_changed", **mine),
         _relay("any.thing", type=["feed.deleted"], **mine),
+        _relay("gap", **mine, dropped=9, pattern="**", policy="drop_oldest"),
+        _relay("gap", dropped=9, pattern="**", policy="drop_newest"),
+        _relay("gap", dropped="many", pattern="**", policy="drop_oldest"),
+        _relay("any.thing", type="gap", dropped=9, pattern="**", policy="drop_oldest"),
     ]
     with _hearing(house, "**") as heard:
         async with (
@@ -202,10 +206,12 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
             await frames(feed, is_type("feed.partial"))
             for frame in forged:
                 await pub.send(msgspec.json.encode(frame).decode())
+            lost = _relay("gap", dropped=9, pattern="**", policy="drop_oldest")
+            await pub.send(msgspec.json.encode(lost).decode())
             await pub.send(msgspec.json.encode(_relay("agent.message.delta", text="live", **mine)).decode())
             events = await frames(feed, is_type("agent.message.delta"))
         assert [event["type"] for event in events] == ["agent.message.delta"]
-        assert [heard.get_nowait()["type"] for _ in range(heard.qsize())] == ["agent.message.delta"]
+        assert [heard.get_nowait()["type"] for _ in range(heard.qsize())] == ["gap", "agent.message.delta"]
     ingest = house.served.board.ingest
     assert (ingest.refused, ingest.known) == (len(forged) - 1, 1)  # one claims the place of a row that is known
 

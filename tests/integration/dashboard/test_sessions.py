@@ -162,6 +162,22 @@ async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
             ("POST", f"/api/sessions/{session}/undo", nothing, 400),
             ("GET", "/api/sessions?limit=x", None, 422),
             ("POST", "/api/sessions", {"cwd": str(tmp_path / "nowhere")}, 400),
+            *(
+                (method, path, more | {"cwd": cwd}, 400)
+                for cwd in ("a\0b", "a" * 5_000, "~nobodyxx/a")
+                for method, path, more in (
+                    ("POST", "/api/sessions", nothing),
+                    ("POST", "/api/terminals", nothing),
+                    ("POST", "/api/policy/check", {"command": "ls"}),
+                    ("POST", "/api/schedules", {"schedule": "every weekday at 9", "prompt": "x"}),
+                )
+            ),
+            (
+                "POST",
+                f"/api/sessions/{session}/messages",
+                {"text": "x", "images": [{"media_type": "image/png", "data": "éé"}]},
+                400,
+            ),
             ("PUT", "/api/settings/no.such", {"value": "1"}, 400),
             ("PUT", "/api/settings/display.color", {"value": "purple"}, 400),
         ):

@@ -9,7 +9,9 @@ from hermes.settings.load import find_home
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: hermes-DATE.tar.gz in this folder)")
-    parser.add_argument("--without-secrets", action="store_true", help="leave out your keys, wherever they are stored")
+    parser.add_argument(
+        "--without-secrets", action="store_true", help="leave out or mask your keys, and what looks like one"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"Left out, because they contain secrets: {one_line(', '.join(done.withheld))}")
     if done.masked:
         print(f"Your keys were masked in {count(done.masked, 'row')} of the session log.")
+    if done.masked_files:
+        print(f"Masked what looks like a secret in: {one_line(', '.join(done.masked_files))}")
     if done.left_out:
         print(f"Left out, because they lead out of the home: {one_line(', '.join(done.left_out))}")
     if not args.without_secrets:

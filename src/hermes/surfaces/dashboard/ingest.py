@@ -13,6 +13,7 @@ from hermes.app import App
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
 from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.events import Gap
 from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
@@ -21,6 +22,7 @@ log = logging.getLogger("hermes.dashboard")
 
 _LARGEST = 2**53  # of an epoch or a number
 _DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
+_GAP_POLICIES = ("drop_oldest", "spool_full")  # with which a bridge loses events
 _OWN = ("feed.", "pub.")  # what a feed says of itself; no event has such a name
 
 
@@ -185,6 +187,9 @@ class Ingest:
         if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
             self._refuse("its topic is reserved")
             return False
+        if Gap.topic in {topic, kind} and not (topic == kind and _is_gap_of_bridge(payload)):
+            self._refuse("a gap, but not one of a bridge")
+            return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
         if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
@@ -230,6 +235,16 @@ class Ingest:
     def _refuse(self, why: str) -> None:
         self.refused += 1
         log.debug("a frame was not published: %s", why)
+
+
+def _is_gap_of_bridge(payload: dict[str, Any]) -> bool:
+    """Whether it only says that so many of a publisher's own events are missing; what a session lacks, we say."""
+    given = {name: value for name, value in payload.items() if name not in {"type", "ts", "src"}}
+    try:
+        gap = msgspec.convert(given, Gap)
+    except msgspec.ValidationError:
+        return False
+    return given.keys() == {"dropped", "pattern", "policy"} and gap.dropped > 0 and gap.policy in _GAP_POLICIES
 
 
 def _of_terminal(params: _Params) -> tuple[str, dict[str, Any]]:

@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -16,7 +15,7 @@ import msgspec
 from hermes.children.python import hermes_command
 from hermes.errors import HermesError, UsageError
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
-from hermes.settings.load import current_folder, environment
+from hermes.settings.load import current_folder, environment, typed_path
 from hermes.settings.sections import Dashboard as DashboardSettings
 
 Command: TypeAlias = Literal["hermes", "shell"]
@@ -196,4 +195,4 @@ class Terminals:
 
 
 def _folder(name: str) -> str:
-    return str(Path(name).expanduser() if name else current_folder())
+    return str(typed_path(name) if name else current_folder())

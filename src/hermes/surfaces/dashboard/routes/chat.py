@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import hashlib
 from pathlib import Path
@@ -326,7 +325,7 @@ class ChatRoutes:
             ending = _PICTURES.get(picture.media_type)
             try:
                 data = base64.b64decode(picture.data, validate=True)
-            except binascii.Error as error:
+            except ValueError as error:
                 raise UsageError("A picture can't be read: it is not base64.", hint="Nothing was sent.") from error
             if ending is None or not data:
                 raise UsageError("That is no picture.", hint="PNG, JPEG, GIF and WebP can be shown to a model.")

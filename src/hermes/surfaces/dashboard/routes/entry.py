@@ -14,6 +14,7 @@ from hermes.surfaces.dashboard.gate.gate import Refusal, everything
 STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
 _LONGEST_FORM = 10_000
 _FORM_SECONDS = 30.0
+_PURPOSES = ("sec-purpose", "purpose", "x-purpose", "x-moz")  # headers with which browsers fetch in advance
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
 <link rel="icon" href="data:,">
@@ -75,7 +76,8 @@ class EntryRoutes:
         code = call.query.code
         if not code or call.request.method == "HEAD":  # whoever only looks whether it is there has not come in
             return _page(_FORM if self._doors.password else _HOW)
-        if "prefetch" in call.request.headers.get("sec-purpose", call.request.headers.get("purpose", "")):
+        purpose = " ".join(call.request.headers.get(name, "") for name in _PURPOSES).lower()
+        if "prefetch" in purpose or "preview" in purpose:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._doors.links.redeem(code) is None:
             return self._wrong("link", f"<p>This link was used already, or is too old.</p>{_HOW}")

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes.schema.events import Reach
-from hermes.settings.load import environment
+from hermes.settings.load import environment, typed_path
 from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
@@ -65,7 +65,7 @@ class PolicyRoutes:
         body: CheckBody = call.body
         sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
         policy = ApprovalPolicy(body.mode, Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
-        found = policy.check(body.command, Path(body.cwd or self._board.folder).expanduser().resolve(), body.reach)
+        found = policy.check(body.command, typed_path(body.cwd or str(self._board.folder)), body.reach)
         return Verdict(found.verdict, found.reason, found.reach)
 
     def forget(self, call: Call) -> Done:

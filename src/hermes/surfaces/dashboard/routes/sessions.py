@@ -14,6 +14,7 @@ from hermes.errors import HermesError, SessionNotFound, UsageError
 from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import Message
+from hermes.settings.load import typed_path
 from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
@@ -147,7 +148,7 @@ class SessionRoutes:
         return Begun(row.session, epoch, seq)
 
     def _begin(self, cwd: str) -> Row:
-        folder = Path(cwd or self._board.folder).expanduser().resolve()
+        folder = typed_path(cwd or str(self._board.folder))
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.", hint="Nothing was begun.")
         return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))

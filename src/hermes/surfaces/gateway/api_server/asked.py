@@ -2,7 +2,6 @@
 client would go wrong by it."""
 
 import base64
-import binascii
 import hashlib
 from typing import Any, Literal, TypeAlias
 
@@ -216,7 +215,7 @@ def _picture(url: str, home: Home) -> Image:
         raise ApiError(400, "A picture is an https address, or data:image/png;base64,...", param="image_url")
     try:
         content = base64.b64decode(data, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ApiError(400, "The picture is not valid base64.", param="image_url") from error
     if len(content) > _MOST_PICTURE:
         raise ApiError(400, "The picture is too large.", param="image_url")

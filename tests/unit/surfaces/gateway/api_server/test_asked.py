@@ -1,11 +1,13 @@
 """Requests of both formats, read into one."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from hermes.surfaces.gateway.api_server.asked import Asked, ChatBody, ResponseBody
+from hermes.settings import Home
+from hermes.surfaces.gateway.api_server.asked import Asked, ChatBody, ResponseBody, pictures_of
 from hermes.surfaces.gateway.api_server.door import ApiError
 
 
@@ -88,3 +90,11 @@ def test_a_response_can_not_be_in_the_background_or_follow_two_things() -> None:
 def test_what_makes_no_difference_is_left_alone() -> None:
     asked = chat(temperature=0.2, max_tokens=5, tools=[], n=None, stream=None, store=True, unheard_of={"x": 1})
     assert (asked.stream, asked.model) == (False, "hermes")
+
+
+@pytest.mark.parametrize("data", ["é", "A", "A*=="])
+def test_a_picture_that_is_no_base64_is_refused(data: str) -> None:
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    said = chat(messages=[{"role": "user", "content": [image]}]).now
+    with pytest.raises(ApiError, match="base64"):
+        pictures_of(said, Home(Path("/nowhere")))
