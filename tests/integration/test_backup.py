@@ -249,13 +249,14 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
         ]
 
 
-def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", ["[core]\n", "[core] ;\f[user]\n", "[core] ;\r[user]\n", "[user]\n# \\\n[core]\n"])
+def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, section: str) -> None:
     proof = tmp_path / "ran"
     skill = home.skills / "x"
     skill.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", skill], check=True)
-    with (skill / ".git" / "config").open("a") as config:
-        config.write(f"[core]\n\tfsmonitor = touch {proof}\n")
+    with (skill / ".git" / "config").open("a", newline="") as config:
+        config.write(f"{section}\tfsmonitor = touch {proof}\n")
     (skill / ".git" / "hooks" / "pre-commit").write_text(f"#!/bin/sh\ntouch {proof}\n")
     (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
     other = Home(tmp_path / "other")
