@@ -146,6 +146,7 @@ PLANTS = [
     "mkdir .github; printf evil | tee .github/copilot-instructions.md",
     "mkdir -p .agents/skills/x; echo evil > .agents/skills/x/SKILL.md",
     "rm -rf .git",
+    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; for f in CLAUDE.md .gitmodules; do echo evil > $f; done",
 ]
 
 
@@ -180,9 +181,9 @@ def later(workspace: Path) -> dict[str, bytes]:
 
 async def test_what_was_undone_is_kept_and_said(machine: Machine) -> None:
     text = (await machine.run("mkdir .vscode && echo mine > .vscode/tasks.json")).text
-    assert f"undone, as it can run something later: {machine.workspace}/.vscode/tasks.json" in text
+    assert f"undone, as it can run something later: {machine.workspace}/.vscode (" in text
     aside = text.partition("(what was written is in ")[2].partition(")")[0]
-    assert (await machine.run(f"cat {aside}/*")).text.startswith("mine\n")
+    assert (await machine.run(f"cat {aside}/*/*")).text.startswith("mine\n")
     assert not (machine.workspace / ".vscode").exists()
 
 

@@ -82,3 +82,23 @@ def test_things_are_moved_to_another_disk_too(workspace: Path, other_disk: Path,
     assert (kept / "deep/file").read_text() == "evil"
     assert (kept / "deep/link").readlink() == tmp_path / "victim"
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_many_new_files_keep_nothing_out_of_sight(workspace: Path, aside: Path) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude/mine").write_text("mine")
+    protection = Protection(workspace, held=False)
+    for number in range(2_500):
+        (workspace / f".claude/{number}").touch()
+    (workspace / ".claude/mine").write_text("evil")
+    (workspace / ".vscode").mkdir()
+    for number in range(450):
+        (workspace / f".vscode/{number}").touch()
+    (workspace / "AGENTS.md").write_text("evil")
+    (workspace / "CLAUDE.md").mkdir()
+    done, left = protection.undo(aside)
+    assert left == []
+    assert {workspace / ".vscode", workspace / "AGENTS.md", workspace / "CLAUDE.md"} <= set(done)
+    assert sorted(path.name for path in workspace.rglob("*")) == [".bashrc", ".claude", "mine"]
+    assert (workspace / ".claude/mine").read_text() == "mine"
+    assert protection.changed() == []

@@ -72,6 +72,7 @@ PROTECTED = (
     ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
 )  # fmt: skip
 """What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
+OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")
 _NESTED = 300
 _SOCKET_FOLDERS = 5_000
 """Folders of a workspace that are looked into for sockets."""
@@ -94,9 +95,14 @@ def is_workspace(folder: Path) -> bool:
 
 def protected(workspace: Path) -> list[str]:
     """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    nested = [f"{git}/{name}" for git in git_folders(workspace)[1:] for name in ("hooks", "config")]
     pointers = [f"{folder}/.git" for folder in (str(workspace), *_folders(workspace)) if _is_pointer(f"{folder}/.git")]
-    return [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *nested]
+    names = [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *git_of(git_folders(workspace))]
+    return list(dict.fromkeys(names))
+
+
+def git_of(gits: Iterable[str]) -> dict[str, str]:
+    """What in each git folder decides what git runs, with the folder."""
+    return {f"{git}/{name}": git for git in gits for name in OF_A_GIT_FOLDER}
 
 
 def git_folders(workspace: Path) -> list[str]:
