@@ -44,14 +44,28 @@ class Protection:
         names = protected(workspace)
         self._existed = {name for name in names if os.path.lexists(name)}
         self._before: dict[Path, State] = {}
+        self._accepted: set[Path] = set()
+        """What was replaced since, which the kernel does not keep any more."""
         self._crowded = {name for name in names if not self._remember(name)}
         self._gits = frozenset(git for git in git_folders(workspace) if os.path.lexists(git))
         folders = {os.path.dirname(path) for path in names}  # noqa: PTH120 - many, and fast
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
+    def accept(self, path: Path) -> None:
+        """Another than the command changed a file, with approval: as it is now is how it was."""
+        names = set(protected(self._workspace))
+        if above := [name for name in map(str, (path, *path.parents)) if name in names]:
+            self._existed.update(above)
+            self._accepted.add(path)
+            state = _state(path)
+            if state is not None:
+                self._before[path] = state
+            else:
+                self._before.pop(path, None)
+
     def changed(self) -> list[Path]:
         """What is not as it was. A repository that was made meanwhile is no change, as far as it runs nothing."""
-        changed = {path for path in self._before if self._is_changed(path)}
+        changed = {path for path in list(self._before) if self._is_changed(path)}
         gits = git_of(git_folders(self._workspace))
         for name in protected(self._workspace):
             changed.update(self._appeared(name, gits.get(name, "")))
@@ -101,10 +115,10 @@ class Protection:
                 put(folder, path.name, *before)
 
     def _is_changed(self, path: Path) -> bool:
-        before = self._before[path]
-        if before == _state(path, keep=isinstance(before[1], bytes)):
+        before = self._before.get(path)
+        if before is None or before == _state(path, keep=isinstance(before[1], bytes)):
             return False
-        return not self._held or any(
+        return not self._held or path in self._accepted or any(
             identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
         )
 
