@@ -16,6 +16,7 @@ from hermes.tools.limits import Limits, emptied
 from hermes.tools.process import Job, Order
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.places import is_workspace
+from hermes.tools.sandbox.repositories import FOLDERS
 from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.temporary import TemporaryFolder
 from hermes.tools.warden import Warden
@@ -69,6 +70,7 @@ class Commands:
         """Beside the temporary folder: commands may read what was moved here, and can't write or put a link."""
         self._guarding: list[Protection] = []
         """Of the commands that run."""
+        self._told_cut = False
         self._warden = Warden()
         self._shell = next((shell for shell in _SHELLS if shell.exists()), Path("/bin/sh"))
 
@@ -159,11 +161,15 @@ class Commands:
 
     def _undo(self, protection: Protection) -> list[str]:
         """Brings back what runs later. What is moved aside goes where no command can write or put a link."""
-        if not protection.changed():
-            return []
+        changed = protection.changed()
+        notes: list[str] = []
+        if protection.is_cut and not self._told_cut:
+            self._told_cut = True
+            notes.append(f"only the first {FOLDERS:,} folders are searched for new repositories that run something")
+        if not changed:
+            return notes
         aside = self._undone.path()
         done, left = protection.undo(aside)
-        notes: list[str] = []
         if done:
             kept = f" (what was written is in {aside})"
             notes.append(f"undone, as it can run something later: {_listed(done)}{kept}")

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.repositories import find_repositories
 from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
 
@@ -98,6 +99,29 @@ def protected(workspace: Path) -> list[str]:
     pointers = [f"{folder}/.git" for folder in (str(workspace), *_folders(workspace)) if _is_pointer(f"{folder}/.git")]
     names = [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *git_of(git_folders(workspace))]
     return list(dict.fromkeys(names))
+
+
+def watched(workspace: Path) -> "Watched":
+    """What of a workspace must not change, in repositories at any depth. Those further down are only watched, and not
+    made read-only: what builds and tests make there must be easy to delete."""
+    found = find_repositories(workspace)
+    near = git_folders(workspace)
+    deep = dict.fromkeys(git for top in found.gits for git in (top, *modules(top)) if git not in near)
+    gits = git_of((*near, *deep))
+    names = dict.fromkeys((*protected(workspace), *found.pointers, *gits))
+    return Watched(tuple(names), gits, frozenset(deep), is_cut=found.is_cut)
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What `watched` found, absolute."""
+
+    names: tuple[str, ...]
+    gits: dict[str, str]
+    """The git folder to which a name belongs."""
+    deep: frozenset[str]
+    """Git folders that are only watched."""
+    is_cut: bool
+    """Whether there are more folders than were looked into."""
 
 
 def git_of(gits: Iterable[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ A repository that a command made is the command's own, but whoever works in it l
 
 import os
 import re
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 _DEEPEST, _MOST = 3, 100
@@ -36,23 +37,36 @@ def modules(git: str) -> list[str]:
     return found[:_MOST]
 
 
-def points_into(pointer: Path, git: Path) -> bool:
-    """Whether a `.git` file names a place in a repository that is looked after: a working tree or a submodule."""
+def points_into(pointer: Path, gits: AbstractSet[str]) -> bool:
+    """Whether a `.git` file names a git folder that is looked after, or a working tree of one with no settings of its
+    own that run something."""
     try:
         text = pointer.read_text(errors="replace")[:4096]
     except OSError:
         return False
-    place = os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip())
-    return text.startswith("gitdir:") and Path(place).is_relative_to(os.path.realpath(git))
+    place = Path(os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip()))
+    if not text.startswith("gitdir:") or str(place) in gits:
+        return text.startswith("gitdir:")
+    is_tree = place.parent.name == "worktrees" and str(place.parent.parent) in gits
+    return is_tree and _read(place / "commondir") == b"../..\n" and is_harmless(_read(place / "config.worktree"))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        return b"?"
 
 
 def runs_something(path: Path, git: Path, content: bytes | str) -> bool:
-    """Whether a file of a new repository makes git run a program."""
+    """Whether a file of a new repository makes git run a program, or look for its settings elsewhere."""
     if path.is_relative_to(git / "hooks"):
         return path.suffix != ".sample"
     if path.parent == git and path.name.startswith("config"):
         return not isinstance(content, bytes) or not is_harmless(content)
-    return False
+    return path == git / "commondir"
 
 
 def is_harmless(content: bytes) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from hermes.tools.sandbox.aside import Aside, put
-from hermes.tools.sandbox.places import git_folders, git_of, protected
+from hermes.tools.sandbox.places import Watched, watched
 from hermes.tools.sandbox.repository import points_into, runs_something
 
 _LARGEST = 256 * 1024
@@ -41,19 +41,23 @@ class Protection:
     def __init__(self, workspace: Path, *, held: bool) -> None:
         self._workspace = workspace
         self._held = held
-        names = protected(workspace)
-        self._existed = {name for name in names if os.path.lexists(name)}
+        self.is_cut = False
+        """Whether there were more folders than could be looked into, the last time."""
+        found = watched(workspace)
+        self._existed = {name for name in found.names if os.path.lexists(name)}
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
         """What was replaced since, which the kernel does not keep any more."""
-        self._crowded = {name for name in names if not self._remember(name)}
-        self._gits = frozenset(git for git in git_folders(workspace) if os.path.lexists(git))
-        folders = {os.path.dirname(path) for path in names}  # noqa: PTH120 - many, and fast
+        self._deep: dict[Path, str] = {}
+        """Files of git folders that the kernel does not keep, with the folder."""
+        self._crowded = {name for name in found.names if not self._remember(name, found)}
+        self._gits = frozenset(git for git in found.gits.values() if os.path.lexists(git))
+        folders = {os.path.dirname(path) for path in found.names}  # noqa: PTH120 - many, and fast
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
     def accept(self, path: Path) -> None:
         """Another than the command changed a file, with approval: as it is now is how it was."""
-        names = set(protected(self._workspace))
+        names = set(watched(self._workspace).names)
         if above := [name for name in map(str, (path, *path.parents)) if name in names]:
             self._existed.update(above)
             self._accepted.add(path)
@@ -66,9 +70,10 @@ class Protection:
     def changed(self) -> list[Path]:
         """What is not as it was. A repository that was made meanwhile is no change, as far as it runs nothing."""
         changed = {path for path in list(self._before) if self._is_changed(path)}
-        gits = git_of(git_folders(self._workspace))
-        for name in protected(self._workspace):
-            changed.update(self._appeared(name, gits.get(name, "")))
+        found = watched(self._workspace)
+        self.is_cut = found.is_cut
+        for name in found.names:
+            changed.update(self._appeared(name, found))
         return sorted(changed)
 
     def undo(self, aside: Path) -> "Undone":
@@ -91,12 +96,15 @@ class Protection:
             left.update(dict.fromkeys(self.changed()))
         return Undone(list(done), list(left))
 
-    def _remember(self, name: str) -> bool:
+    def _remember(self, name: str, found: Watched) -> bool:
         """Keeps how the files of a protected name are; False when there are more than can be looked at."""
         files = list(_files(name))
+        git = found.gits.get(name, "")
         for file in files[:_MOST]:
             if (state := _state(file, keep=len(self._before) < _KEPT)) is not None:
                 self._before[file] = state
+                if git in found.deep:
+                    self._deep[file] = git
         return len(files) <= _MOST
 
     def _bring_back(self, path: Path, aside: Aside) -> None:
@@ -118,19 +126,21 @@ class Protection:
         before = self._before.get(path)
         if before is None or before == _state(path, keep=isinstance(before[1], bytes)):
             return False
+        if git := self._deep.get(path):
+            return os.path.lexists(git)  # a repository may be deleted as a whole
         return not self._held or path in self._accepted or any(
             identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
         )
 
-    def _appeared(self, name: str, git: str) -> Iterator[Path]:
+    def _appeared(self, name: str, found: Watched) -> Iterator[Path]:
         """What is new under a protected name and must go: all of it at once, when nothing was there before. A new
         repository is the command's own, but may run nothing."""
-        path = Path(name)
+        path, git = Path(name), found.gits.get(name, "")
         if not os.path.lexists(name):
             return
         is_new = name not in self._existed
         if is_new and path.name == ".git" and path.parent != self._workspace:
-            if not points_into(path, self._workspace / ".git"):
+            if not points_into(path, frozenset(found.gits.values())):
                 yield path
         elif is_new and git and git not in self._gits and not os.path.islink(git):  # noqa: PTH114
             files = list(_files(name))
