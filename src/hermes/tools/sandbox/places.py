@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.listening import bound_inodes
 from hermes.tools.sandbox.repositories import find_repositories
 from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
@@ -185,18 +186,44 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
     """Sockets other programs of this machine listen on, by path: a command could ask them to act for it.
 
-    Whoever made a socket may have named it from its own folder: then those of that name in the workspace count. The
-    sockets of commands without the network are not in the table, so they can go on talking to each other.
+    A socket can have got another name since, or have been named from another folder: then those files of the workspace
+    count that the kernel knows as one. The sockets of commands without the network are not among them, so they can go
+    on talking to each other.
     """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"}
+    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8}
     named = [path for path in paths if path.startswith("/")]
-    if relative := tuple(os.path.normpath(f"/{path}") for path in paths if not path.startswith("/")):
-        named += [path for path in _special_files(str(fence.workspace)) if path.endswith(relative)]
+    elsewhere = _bound_elsewhere(named)
+    if elsewhere is None or elsewhere:
+        special = _special_files(str(fence.workspace))
+        named += [path for path in special if elsewhere is None or _inode(path) in elsewhere]
     return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
+
+
+def _bound_elsewhere(named: Iterable[str]) -> set[int] | None:
+    """The files to which sockets are bound, but those that are only where the table says; None when nobody knows."""
+    try:
+        bound = bound_inodes()
+    except OSError:
+        return None
+    for path in named:
+        try:
+            info = os.lstat(path)
+        except (OSError, ValueError):
+            continue
+        if info.st_nlink == 1:
+            bound.discard(info.st_ino & 0xFFFFFFFF)
+    return bound
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino & 0xFFFFFFFF
+    except OSError:
+        return 0
 
 
 def _special_files(folder: str) -> Iterator[str]:

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-FOLDERS = 5_000
+from hermes.tools.sensitive import is_build_product
+
+FOLDERS = 2_000
+_WITH_PRODUCTS = 500
+"""As long as fewer folders were looked into, so are those that builds and package managers make."""
 _SETTLED_NS = 100_000_000
 """How long ago a folder must have changed: the kernel's clock of changes is coarse."""
 
@@ -24,12 +28,14 @@ class Repositories(msgspec.Struct, frozen=True):
     pointers: tuple[str, ...]
     """Files and links called `.git`, which say where the git folder is."""
     is_cut: bool
-    """Whether there are more folders than were looked into."""
+    """Whether there are more folders than were looked into, leaving out what builds make."""
 
 
 class _Folder(msgspec.Struct, frozen=True):
     stamp: tuple[int, int, int]
     inner: tuple[str, ...]
+    products: tuple[str, ...]
+    """Folders that builds and package managers make, which are many."""
     gits: tuple[str, ...]
     pointers: tuple[str, ...]
 
@@ -39,10 +45,10 @@ def find_repositories(workspace: Path) -> Repositories:
     kept = _kept(str(workspace))
     known, unchanged = kept[0], dict[str, _Folder]()
     settled = time.time_ns() - _SETTLED_NS
-    waiting, looked_at = deque([str(workspace)]), 0
+    waiting, later, looked_at = deque([str(workspace)]), deque[str](), 0
     gits, pointers = list[str](), list[str]()
-    while waiting and looked_at < FOLDERS:
-        path = waiting.popleft()
+    while (queue := waiting or later) and looked_at < (FOLDERS if waiting else _WITH_PRODUCTS):
+        path = queue.popleft()
         looked_at += 1
         try:
             folder = _look(path, known.get(path))
@@ -50,7 +56,8 @@ def find_repositories(workspace: Path) -> Repositories:
             continue
         if folder.stamp[2] < settled:
             unchanged[path] = folder
-        waiting.extend(folder.inner)
+        queue.extend(folder.inner)
+        later.extend(folder.products)
         gits += folder.gits
         pointers += folder.pointers
     kept[0] = unchanged
@@ -72,5 +79,8 @@ def _look(path: str, known: _Folder | None) -> _Folder:
     is_git = "HEAD" in names and ("commondir" in names or names.keys() >= {"objects", "refs"})
     gits = [path] if is_git else []
     own, is_folder = f"{path}/.git", names.pop(".git", None)
-    inner = tuple(f"{path}/{name}" for name, is_inner in names.items() if is_inner)
-    return _Folder(stamp, inner, (*gits, own) if is_folder else tuple(gits), (own,) if is_folder is False else ())
+    folders = [name for name, is_inner in names.items() if is_inner]
+    products = {name for name in folders if is_build_product(Path(name))}
+    inner = tuple(f"{path}/{name}" for name in folders if name not in products)
+    more = tuple(f"{path}/{name}" for name in products)
+    return _Folder(stamp, inner, more, (*gits, own) if is_folder else tuple(gits), (own,) if is_folder is False else ())
