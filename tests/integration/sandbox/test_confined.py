@@ -146,7 +146,7 @@ PLANTS = [
     "mkdir .github; printf evil | tee .github/copilot-instructions.md",
     "mkdir -p .agents/skills/x; echo evil > .agents/skills/x/SKILL.md",
     "rm -rf .git",
-    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; for f in CLAUDE.md .gitmodules; do echo evil > $f; done",
+    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; echo evil | tee CLAUDE.md .gitmodules",
 ]
 
 
@@ -254,13 +254,17 @@ HIDDEN = {
     ),
     "settings elsewhere": ("git init -q r; git init -q --bare c; echo ../../c > r/.git/commondir", "r/.git/commondir"),
     "settings of a working tree": (
-        "git init -q r; git -C r config extensions.worktreeConfig true"
-        "; git -C r config --worktree core.fsmonitor ./evil",
+        (
+            "git init -q r; git -C r config extensions.worktreeConfig true"
+            "; git -C r config --worktree core.fsmonitor ./evil"
+        ),
         "r/.git/config.worktree",
     ),
     "a repository in another's": (
-        "git init -q .; git init -q --bare .git/x; git -C .git/x config core.fsmonitor ./evil"
-        "; mkdir s; echo 'gitdir: ../.git/x' > s/.git",
+        (
+            "git init -q .; git init -q --bare .git/x; git -C .git/x config core.fsmonitor ./evil"
+            "; mkdir s; echo 'gitdir: ../.git/x' > s/.git"
+        ),
         "s/.git",
     ),
 }

@@ -13,7 +13,7 @@ _CHUNK = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
-    """The numbers of the files to which sockets in this network namespace are bound, 32 bits of each. Raises OSError."""
+    """The numbers of the files to which sockets of this network are bound, 32 bits of each. Raises OSError."""
     body = struct.pack("<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0)
     found: set[int] = set()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:

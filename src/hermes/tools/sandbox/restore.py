@@ -128,8 +128,14 @@ class Protection:
             return False
         if git := self._deep.get(path):
             return os.path.lexists(git)  # a repository may be deleted as a whole
-        return not self._held or path in self._accepted or any(
-            identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
+        return (
+            not self._held
+            or path in self._accepted
+            or any(
+                identity != _identity(folder)
+                for folder, identity in self._folders.items()
+                if path.is_relative_to(folder)
+            )
         )
 
     def _appeared(self, name: str, found: Watched) -> Iterator[Path]:

@@ -37,7 +37,7 @@ def test_usual_settings_run_nothing() -> None:
         "[core] ;\u2028[user]\n\tfsmonitor = evil\n".encode(),
         "[core] ;\x85[user]\n\tfsmonitor = evil\n".encode(),
         b"[gc]\n\trecentObjectsHook = evil\n",
-        b"[remote \"x\"]\n\turl = e\"xt::evil\"\n",
+        b'[remote "x"]\n\turl = e"xt::evil"\n',
     ],
 )
 def test_what_runs_a_program_is_found_however_it_is_written(more: bytes) -> None:
