@@ -334,15 +334,24 @@ def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_tex
     assert said(other)[-1] == "it uses ******** and ********"
 
 
-@pytest.mark.parametrize("place", ["x", "objects/x"])
-def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "section"),
+    [
+        ("x", "[core]\n"),
+        ("objects/x", "[core]\n"),
+        ("x", "[core] ;\f[user]\n"),
+        ("x", "[core] ;\r[user]\n"),
+        ("x", "[user]\n# \\\n[core]\n"),
+    ],
+)
+def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place: str, section: str) -> None:
     proof = tmp_path / "ran"
     skill = home.skills / place
     skill.mkdir(parents=True)
     (home.skills / "HEAD").write_text("as if this were a git folder")
     subprocess.run(["git", "init", "-q", skill], check=True)
-    with (skill / ".git" / "config").open("a") as config:
-        config.write(f"[core]\n\tfsmonitor = touch {proof}\n")
+    with (skill / ".git" / "config").open("a", newline="") as config:
+        config.write(f"{section}\tfsmonitor = touch {proof}\n")
     (skill / ".git" / "hooks" / "pre-commit").write_text(f"#!/bin/sh\ntouch {proof}\n")
     (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
     other = Home(tmp_path / "other")

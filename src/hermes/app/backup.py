@@ -261,7 +261,7 @@ def disarm_repositories(folder: Path) -> list[str]:
             continue
         removed += [path for path in (here / "hooks").glob("*") if path.suffix != ".sample"]
         removed += [here / name for name in ("commondir", "config.worktree") if name in names]
-        if "config" in names and not is_harmless((here / "config").read_text(errors="replace")):
+        if "config" in names and not is_harmless((here / "config").read_bytes()):
             removed.append(here / "config")
     for path in removed:
         if path.is_dir() and not path.is_symlink():

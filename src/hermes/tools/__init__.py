@@ -95,6 +95,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     search = Search(guard, partial(find_ripgrep, needs.environment), output)
     around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
     terminal = Terminal(output, needs.environment, around)
+    seen.on_write(terminal.accept)
     yield terminal.terminal
     yield files.read_file
     yield search.list_files

@@ -62,7 +62,7 @@ class Background:
                 await job.stop(_GRACE)
                 job.drain(self._take)
             finally:
-                self.notes = commands.finish(self.running, undo=False)
+                self.notes = commands.finish(self.running)
                 self._capture.close()
                 self.ended.set()
                 self.news.set()

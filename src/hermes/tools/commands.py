@@ -16,6 +16,7 @@ from hermes.tools.limits import Limits, emptied
 from hermes.tools.process import Job, Order
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.places import is_workspace
+from hermes.tools.sandbox.repositories import FOLDERS
 from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.temporary import TemporaryFolder
 from hermes.tools.warden import Warden
@@ -67,6 +68,9 @@ class Commands:
         self._temporary = TemporaryFolder(surroundings.temporary)
         self._undone = TemporaryFolder(surroundings.temporary)
         """Beside the temporary folder: commands may read what was moved here, and can't write or put a link."""
+        self._guarding: list[Protection] = []
+        """Of the commands that run."""
+        self._told_cut = False
         self._warden = Warden()
         self._shell = next((shell for shell in _SHELLS if shell.exists()), Path("/bin/sh"))
 
@@ -133,9 +137,16 @@ class Commands:
             raise ToolFailed(f"The command could not be started in {folder}: {error}.") from error
         if not job.dies_alone:
             self._warden.watch(job.mark)
+        if protection is not None:
+            self._guarding.append(protection)
         return Running(command, job, fence, protection)
 
-    def finish(self, running: Running, *, undo: bool = True) -> list[str]:
+    def accept(self, path: Path) -> None:
+        """A file was changed with approval while commands run: when they end, it stays as it is now."""
+        for protection in list(self._guarding):
+            protection.accept(Path(os.path.realpath(path)))
+
+    def finish(self, running: Running) -> list[str]:
         """Lets go of a command that has ended. Returns what the model must know of what it left behind."""
         running.job.close()
         if not running.job.dies_alone:
@@ -143,20 +154,22 @@ class Commands:
         if running.job.problem:
             emptied(running.fence.temporary)
         protection = running.protection
-        if protection is None or not is_workspace(running.fence.workspace):
+        if protection is None:
             return []
-        if not undo:
-            changed = protection.changed()
-            return [f"these can run something later and were changed meanwhile: {_listed(changed)}"] if changed else []
-        return self._undo(protection)
+        self._guarding.remove(protection)
+        return self._undo(protection) if is_workspace(running.fence.workspace) else []
 
     def _undo(self, protection: Protection) -> list[str]:
         """Brings back what runs later. What is moved aside goes where no command can write or put a link."""
-        if not protection.changed():
-            return []
+        changed = protection.changed()
+        notes: list[str] = []
+        if protection.is_cut and not self._told_cut:
+            self._told_cut = True
+            notes.append(f"only the first {FOLDERS:,} folders are searched for new repositories that run something")
+        if not changed:
+            return notes
         aside = self._undone.path()
         done, left = protection.undo(aside)
-        notes: list[str] = []
         if done:
             kept = f" (what was written is in {aside})"
             notes.append(f"undone, as it can run something later: {_listed(done)}{kept}")

@@ -78,7 +78,7 @@ class Files:
             old = read_content(file)
             if old is not None:
                 self._check_current(path, file, old.stamp)
-            self._seen.note(file, replace_file(file, data))
+            self._seen.wrote(file, replace_file(file, data))
         except OSError as error:
             raise unwritable(path, error) from error
         size = f"{_line_count(data):,} lines, {len(data):,} bytes"
@@ -107,7 +107,7 @@ class Files:
             edit = plan_edit(decoded(path, old.data), old_text, new_text, replace_all=replace_all)
             after = recoded(path, edit.before, edit.after)
             change = FileChange(name=path, path=file, before=old, after=after)
-            self._seen.note(file, write_all([change])[file])
+            self._seen.wrote(file, write_all([change])[file])
         except OSError as error:
             raise unwritable(path, error) from error
         places = f", {len(edit.replacements)} places" if len(edit.replacements) > 1 else ""

@@ -68,8 +68,9 @@ class Patches:
         for change in plan.changes:
             if change.before is not None and not self._seen.is_current(change.path, change.before.stamp):
                 raise ToolFailed(f"{change.name} changed since you read it.", hint=f"{UNCHANGED} Read it again first.")
-        for path, stamp in write_all(plan.changes).items():
-            self._seen.note(path, stamp)
+        stamps = write_all(plan.changes)
+        for change in plan.changes:
+            self._seen.wrote(change.path, stamps.get(change.path))
         return plan.report
 
 

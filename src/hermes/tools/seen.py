@@ -1,6 +1,7 @@
 """What files looked like when the model last saw them, so that a change made meanwhile is never overwritten."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -36,10 +37,22 @@ class Seen:
 
     def __init__(self) -> None:
         self._stamps: dict[Path, Stamp] = {}
+        self._on_write: list[Callable[[Path], None]] = []
 
     def note(self, path: Path, stamp: Stamp) -> None:
         """The model knows the file as it is now."""
         self._stamps[path] = stamp
+
+    def wrote(self, path: Path, stamp: Stamp | None) -> None:
+        """The model changed the file, as it was allowed to; without a stamp, it deleted it."""
+        if stamp is not None:
+            self.note(path, stamp)
+        for callback in self._on_write:
+            callback(path)
+
+    def on_write(self, callback: Callable[[Path], None]) -> None:
+        """Calls `callback` with each file the model changes from now on."""
+        self._on_write.append(callback)
 
     def is_current(self, path: Path, now: Stamp) -> bool:
         """Whether the file is as the model last saw it; a file it never saw counts as current."""

@@ -62,6 +62,10 @@ class Terminal:
         """Where the next command runs: where the last one ended, else `cwd`."""
         return self._folder if self._folder is not None and self._folder.is_dir() else cwd
 
+    def accept(self, path: Path) -> None:
+        """A file was changed with approval while commands run: when they end, it stays as it is now."""
+        self._commands.accept(path)
+
     async def close(self) -> None:
         """Ends what runs in the background, and deletes the session's temporary files."""
         await self.processes.close()

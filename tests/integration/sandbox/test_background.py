@@ -6,7 +6,9 @@ import pytest
 from tests.integration.sandbox.machine import Machine
 
 from hermes.errors import ToolFailed
+from hermes.tools.files import Files
 from hermes.tools.sandbox import NoSandbox
+from hermes.tools.seen import Seen
 
 
 async def begin(machine: Machine, command: str) -> tuple[str, str]:
@@ -77,12 +79,39 @@ async def test_a_background_command_is_confined_too(machine: Machine) -> None:
     machine.assert_untouched()
 
 
-async def test_what_it_changed_of_what_runs_later_is_told(machine: Machine) -> None:
-    handle, _ = await begin(machine, "mkdir .vscode; echo x > .vscode/tasks.json; sleep 600")
-    while not (machine.workspace / ".vscode/tasks.json").exists():
+PLANT = "mkdir .vscode; echo x > .vscode/tasks.json; echo evil > AGENTS.md; echo done; read line"
+
+
+async def planted(machine: Machine, handle: str, file: str) -> None:
+    while not (machine.workspace / file).exists():
         await machine.process_tool("wait", handle, timeout=1)
+
+
+async def test_what_it_changed_of_what_runs_later_is_undone(machine: Machine) -> None:
+    handle, _ = await begin(machine, PLANT)
+    await planted(machine, handle, "AGENTS.md")
     text = (await machine.process_tool("kill", handle)).text
-    assert f"were changed meanwhile: {machine.workspace}/.vscode/tasks.json" in text
+    assert f"undone, as it can run something later: {machine.workspace}/.vscode, {machine.workspace}/AGENTS.md" in text
+    assert [path.name for path in machine.workspace.iterdir()] == ["keep.txt"]
+
+
+async def test_what_the_file_tools_changed_meanwhile_stays(machine: Machine) -> None:
+    seen = Seen()
+    seen.on_write(machine.terminal.accept)
+    write_file = Files(seen).write_file
+    handle, _ = await begin(machine, PLANT)
+    await planted(machine, handle, "AGENTS.md")
+    for name in ("AGENTS.md", ".vscode/settings.json", "CLAUDE.md", "plain.txt"):
+        path = machine.workspace / name
+        await write_file.run({"path": str(path), "content": "mine"}, machine.context())
+    (machine.workspace / "CLAUDE.md").write_text("evil")
+    (machine.workspace / "plain.txt").write_text("changed")
+    await machine.process_tool("kill", handle)
+    left = {str(path.relative_to(machine.workspace)) for path in machine.workspace.rglob("*") if path.is_file()}
+    assert left == {"keep.txt", "AGENTS.md", ".vscode/settings.json", "CLAUDE.md", "plain.txt"}
+    assert (machine.workspace / "AGENTS.md").read_text() == "mine"
+    assert (machine.workspace / "CLAUDE.md").read_text() == "mine"
+    assert (machine.workspace / "plain.txt").read_text() == "changed"
 
 
 async def test_what_runs_outside_the_sandbox_takes_no_input(machine: Machine) -> None:

@@ -146,6 +146,7 @@ PLANTS = [
     "mkdir .github; printf evil | tee .github/copilot-instructions.md",
     "mkdir -p .agents/skills/x; echo evil > .agents/skills/x/SKILL.md",
     "rm -rf .git",
+    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; echo evil | tee CLAUDE.md .gitmodules",
 ]
 
 
@@ -180,9 +181,9 @@ def later(workspace: Path) -> dict[str, bytes]:
 
 async def test_what_was_undone_is_kept_and_said(machine: Machine) -> None:
     text = (await machine.run("mkdir .vscode && echo mine > .vscode/tasks.json")).text
-    assert f"undone, as it can run something later: {machine.workspace}/.vscode/tasks.json" in text
+    assert f"undone, as it can run something later: {machine.workspace}/.vscode (" in text
     aside = text.partition("(what was written is in ")[2].partition(")")[0]
-    assert (await machine.run(f"cat {aside}/*")).text.startswith("mine\n")
+    assert (await machine.run(f"cat {aside}/*/*")).text.startswith("mine\n")
     assert not (machine.workspace / ".vscode").exists()
 
 
@@ -242,6 +243,56 @@ async def test_a_new_repository_runs_nothing(machine: Machine, name: str, folder
     assert "undone, as it can run something later" in text
     assert not (machine.workspace / folder / ".git" / file).exists()
     assert (machine.workspace / folder / ".git/HEAD").exists()
+
+
+HIDDEN = {
+    "a deep repository": ("git init -q p/q/r; git -C p/q/r config core.fsmonitor ./evil", "p/q/r/.git/config"),
+    "a deep hook": ("git init -q p/q/r; echo evil > p/q/r/.git/hooks/pre-commit", "p/q/r/.git/hooks/pre-commit"),
+    "a git folder without that name": (
+        "git init -q --bare x; mv x/HEAD x/config x/objects x/refs .; git config -f config core.fsmonitor ./evil",
+        "config",
+    ),
+    "settings elsewhere": ("git init -q r; git init -q --bare c; echo ../../c > r/.git/commondir", "r/.git/commondir"),
+    "settings of a working tree": (
+        (
+            "git init -q r; git -C r config extensions.worktreeConfig true"
+            "; git -C r config --worktree core.fsmonitor ./evil"
+        ),
+        "r/.git/config.worktree",
+    ),
+    "a repository in another's": (
+        (
+            "git init -q .; git init -q --bare .git/x; git -C .git/x config core.fsmonitor ./evil"
+            "; mkdir s; echo 'gitdir: ../.git/x' > s/.git"
+        ),
+        "s/.git",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+async def test_no_new_repository_is_overlooked(machine: Machine, name: str) -> None:
+    command, file = HIDDEN[name]
+    text = (await machine.run(command)).text
+    assert f"undone, as it can run something later: {machine.workspace / file}" in text
+    assert not (machine.workspace / file).exists()
+
+
+async def test_a_deep_repository_stays_as_it_was_and_can_be_deleted(machine: Machine) -> None:
+    assert "undone" not in (await machine.run("git init -q p/q/r; git init -q --bare b/c; git -C p/q/r status")).text
+    before = (machine.workspace / "p/q/r/.git/config").read_text()
+    assert "undone" in (await machine.run("git -C p/q/r config core.fsmonitor ./evil; git -C b/c config a.b ./x")).text
+    assert (machine.workspace / "p/q/r/.git/config").read_text() == before
+    result = await machine.run("rm -rf p b")
+    assert result.text == "(no output) [exit code 0]"
+    assert not (machine.workspace / "p").exists()
+
+
+async def test_a_new_working_tree_stays(machine: Machine) -> None:
+    commit = "git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
+    text = (await machine.run(f"git init -q r; {commit}; git -C r worktree add -q ../tree; git -C tree status")).text
+    assert "undone" not in text
+    assert (machine.workspace / "tree/.git").exists()
 
 
 POINTERS = [

@@ -94,3 +94,42 @@ def test_things_are_moved_to_another_disk_too(workspace: Path, other_disk: Path,
     assert (kept / "deep/file").read_text() == "evil"
     assert (kept / "deep/link").readlink() == tmp_path / "victim"
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_many_new_files_keep_nothing_out_of_sight(workspace: Path, aside: Path) -> None:
+    (workspace / ".claude").mkdir()
+    (workspace / ".claude/mine").write_text("mine")
+    protection = Protection(workspace, held=False)
+    for number in range(2_500):
+        (workspace / f".claude/{number}").touch()
+    (workspace / ".claude/mine").write_text("evil")
+    (workspace / ".vscode").mkdir()
+    for number in range(450):
+        (workspace / f".vscode/{number}").touch()
+    (workspace / "AGENTS.md").write_text("evil")
+    (workspace / "CLAUDE.md").mkdir()
+    done, left = protection.undo(aside)
+    assert left == []
+    assert {workspace / ".vscode", workspace / "AGENTS.md", workspace / "CLAUDE.md"} <= set(done)
+    assert sorted(path.name for path in workspace.rglob("*")) == [".bashrc", ".claude", "mine"]
+    assert (workspace / ".claude/mine").read_text() == "mine"
+    assert protection.changed() == []
+
+
+def test_a_workspace_with_too_many_folders_is_told(workspace: Path) -> None:
+    protection = Protection(workspace, held=False)
+    assert (protection.changed(), protection.is_cut) == ([], False)
+    for number in range(2_001):
+        (workspace / str(number)).mkdir()
+    assert (protection.changed(), protection.is_cut) == ([], True)
+
+
+def test_a_repository_is_found_in_a_folder_whose_time_was_set_back(workspace: Path, aside: Path) -> None:
+    folder = workspace / "a/b"
+    folder.mkdir(parents=True)
+    protection = Protection(workspace, held=False)
+    times = folder.stat()
+    (folder / ".git").mkdir()
+    (folder / ".git/config").write_text("[core]\n\tfsmonitor = evil\n")
+    os.utime(folder, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert protection.undo(aside) == ([folder / ".git/config"], [])

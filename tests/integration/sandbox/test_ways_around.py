@@ -117,24 +117,29 @@ async def test_an_older_bubblewrap_leaves_them_read_only(place: Path, bubblewrap
         await machine.close()
 
 
-@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("how", ["absolute", "relative", "renamed", "linked", "with a line end"])
 async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
-    place: Path, bubblewrap: Path, limits: Limits, *, relative: bool
+    place: Path, bubblewrap: Path, limits: Limits, how: str
 ) -> None:
     machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
-    folder = machine.workspace / "tmp" / "sockets"
+    folder = machine.workspace / "tmp"
     folder.mkdir(parents=True)
+    path = folder / ("a\nb" if how == "with a line end" else "server")
     before = Path.cwd()
     with socket.socket(socket.AF_UNIX) as listener:
         try:
             os.chdir(folder)
-            listener.bind("server" if relative else str(folder / "server"))
+            listener.bind({"relative": "server", "renamed": "old", "linked": f"{place}/s"}.get(how, str(path)))
         finally:
             os.chdir(before)
+        if how == "renamed":
+            (folder / "old").rename(path)
+        elif how == "linked":
+            path.hardlink_to(place / "s")
         listener.listen()
         listener.setblocking(False)
-        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{folder}/server'); print('connected')"
-        assert "connected" not in (await machine.run(f'{PYTHON} -c "{code}"')).text
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(path)!r}); print('connected')"
+        assert "connected\n" not in (await machine.run(probe(machine, code))).text
         with pytest.raises(BlockingIOError):
             listener.accept()
     await machine.close()

@@ -14,6 +14,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.sandbox.fence import Fence
+from hermes.tools.sandbox.listening import bound_inodes
+from hermes.tools.sandbox.repositories import find_repositories
 from hermes.tools.sandbox.repository import modules
 from hermes.tools.sandbox.secrets import Identity, Secrets, workspace_secrets
 from hermes.tools.sensitive import CARRYING_FILES, CARRYING_FOLDERS
@@ -69,6 +71,7 @@ PROTECTED = (
     *dict.fromkeys((*CARRYING_FILES, *CARRYING_FOLDERS)),
 )
 """What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
+OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")
 _NESTED = 300
 _SOCKET_FOLDERS = 5_000
 """Folders of a workspace that are looked into for sockets."""
@@ -93,9 +96,37 @@ def is_workspace(folder: Path) -> bool:
 
 def protected(workspace: Path) -> list[str]:
     """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    nested = [f"{git}/{name}" for git in git_folders(workspace)[1:] for name in ("hooks", "config")]
     pointers = [f"{folder}/.git" for folder in (str(workspace), *_folders(workspace)) if _is_pointer(f"{folder}/.git")]
-    return [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *nested]
+    names = [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *git_of(git_folders(workspace))]
+    return list(dict.fromkeys(names))
+
+
+def watched(workspace: Path) -> "Watched":
+    """What of a workspace must not change, in repositories at any depth. Those further down are only watched, and not
+    made read-only: what builds and tests make there must be easy to delete."""
+    found = find_repositories(workspace)
+    near = git_folders(workspace)
+    deep = dict.fromkeys(git for top in found.gits for git in (top, *modules(top)) if git not in near)
+    gits = git_of((*near, *deep))
+    names = dict.fromkeys((*protected(workspace), *found.pointers, *gits))
+    return Watched(tuple(names), gits, frozenset(deep), is_cut=found.is_cut)
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What `watched` found, absolute."""
+
+    names: tuple[str, ...]
+    gits: dict[str, str]
+    """The git folder to which a name belongs."""
+    deep: frozenset[str]
+    """Git folders that are only watched."""
+    is_cut: bool
+    """Whether there are more folders than were looked into."""
+
+
+def git_of(gits: Iterable[str]) -> dict[str, str]:
+    """What in each git folder decides what git runs, with the folder."""
+    return {f"{git}/{name}": git for git in gits for name in OF_A_GIT_FOLDER}
 
 
 def git_folders(workspace: Path) -> list[str]:
@@ -154,27 +185,51 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
     """Paths of sockets that other programs on this machine listen on: a command could make them act for it.
 
-    A program may have bound its socket to a relative path: then sockets of that name in the workspace count. Sockets of
-    commands without the network are not in the kernel's table, so those commands can keep talking to each other.
+    A socket can have got another name since, or have been named from another folder: then those files of the workspace
+    count that the kernel knows as one. Sockets of commands without the network are not in the kernel's table, so those
+    commands can keep talking to each other.
     """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    rows = [words for line in lines if len(words := line.split(None, 7)) == 8 and words[7][0] != "@"]
-    named = list({words[7] for words in rows if words[7].startswith("/")})
-    if others := {words[6]: os.path.normpath(f"/{words[7]}") for words in rows if not words[7].startswith("/")}:
-        ends = tuple(set(others.values()))
-        found = _special_files(str(fence.workspace), frozenset(others))
-        named += [path for path in found if path.endswith(ends)]
+    paths = {words[7] for line in lines if len(words := line.split(None, 7)) == 8}
+    named = [path for path in paths if path.startswith("/")]
+    elsewhere = _bound_elsewhere(named)
+    if elsewhere is None or elsewhere:
+        special = _special_files(str(fence.workspace), frozenset(elsewhere or ()))
+        named += [path for path in special if elsewhere is None or _inode(path) in elsewhere]
     return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
+
+
+def _bound_elsewhere(named: Iterable[str]) -> set[int] | None:
+    """The files to which sockets are bound, but those that are only where the table says; None when nobody knows."""
+    try:
+        bound = bound_inodes()
+    except OSError:
+        return None
+    for path in named:
+        try:
+            info = os.lstat(path)
+        except (OSError, ValueError):
+            continue
+        if info.st_nlink == 1:
+            bound.discard(info.st_ino & 0xFFFFFFFF)
+    return bound
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino & 0xFFFFFFFF
+    except OSError:
+        return 0
 
 
 class _Search(msgspec.Struct, frozen=True):
     """The sockets and the like below a folder, good as long as no folder has changed in which it looked."""
 
-    numbers: frozenset[str]
-    """The kernel's numbers of the sockets that it was for."""
+    inodes: frozenset[int]
+    """The sockets' files that it was for."""
     files: tuple[str, ...]
     folders: tuple[str, ...]
     times: tuple[int, ...]
@@ -184,12 +239,12 @@ class _Search(msgspec.Struct, frozen=True):
 _searches: dict[str, _Search] = {}
 
 
-def _special_files(folder: str, numbers: frozenset[str]) -> tuple[str, ...]:
+def _special_files(folder: str, inodes: frozenset[int]) -> tuple[str, ...]:
     """Sockets and the like below a folder, searched for again only when something changed there."""
     known = _searches.get(folder)
-    if known and known.numbers == numbers and known.times == tuple(map(_changed_at, known.folders)):
+    if known and known.inodes == inodes and known.times == tuple(map(_changed_at, known.folders)):
         return known.files
-    found = _search(folder, numbers)
+    found = _search(folder, inodes)
     if not found.is_whole and (known is None or known.is_whole):
         log.warning(
             "%s has more than %s folders. Sockets of other programs in the rest of them are not hidden from commands.",
@@ -202,7 +257,7 @@ def _special_files(folder: str, numbers: frozenset[str]) -> tuple[str, ...]:
     return found.files
 
 
-def _search(folder: str, numbers: frozenset[str]) -> _Search:
+def _search(folder: str, inodes: frozenset[int]) -> _Search:
     """The outermost folders come first."""
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
     while waiting and len(times) < _SOCKET_FOLDERS:
@@ -217,7 +272,7 @@ def _search(folder: str, numbers: frozenset[str]) -> _Search:
                         files.append(entry.path)
         except OSError:
             continue
-    return _Search(numbers, tuple(files), tuple(times), tuple(times.values()), not waiting)
+    return _Search(inodes, tuple(files), tuple(times), tuple(times.values()), not waiting)
 
 
 def _changed_at(folder: str) -> int:

@@ -5,16 +5,24 @@ can guard neither. So what changed is brought back when the command has ended, a
 """
 
 import errno
+import itertools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from hermes.tools.sandbox.aside import Aside, put
-from hermes.tools.sandbox.places import git_folders, protected
+from hermes.tools.sandbox.places import Watched, watched
 from hermes.tools.sandbox.repository import points_into, runs_something
 
-_LARGEST, _MOST = 256 * 1024, 400
+_LARGEST = 256 * 1024
+"""Bytes of a file whose content is kept."""
+_KEPT = 400
+"""Files whose content is kept; of more, the size and the time."""
+_MOST = 2_000
+"""Files of one name that are looked at in one round."""
+_ROUNDS = 50
 
 State: TypeAlias = tuple[int, bytes | str]
 """The mode of a file or link, with its content or target; content that is too large is told by its size and time."""
@@ -33,31 +41,71 @@ class Protection:
     def __init__(self, workspace: Path, *, held: bool) -> None:
         self._workspace = workspace
         self._held = held
-        self._before = _read(workspace)
-        self._gits = frozenset(Path(git) for git in git_folders(workspace) if os.path.lexists(git))
-        self._gits_now: frozenset[str] = frozenset()
-        folders = {os.path.dirname(path) for path in protected(workspace)}  # noqa: PTH120 - many, and fast
+        self.is_cut = False
+        """Whether there were more folders than could be looked into, the last time."""
+        found = watched(workspace)
+        self._existed = {name for name in found.names if os.path.lexists(name)}
+        self._before: dict[Path, State] = {}
+        self._accepted: set[Path] = set()
+        """What was replaced since, which the kernel does not keep any more."""
+        self._deep: dict[Path, str] = {}
+        """Files of git folders that the kernel does not keep, with the folder."""
+        self._crowded = {name for name in found.names if not self._remember(name, found)}
+        self._gits = frozenset(git for git in found.gits.values() if os.path.lexists(git))
+        folders = {os.path.dirname(path) for path in found.names}  # noqa: PTH120 - many, and fast
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
+
+    def accept(self, path: Path) -> None:
+        """Another than the command changed a file, with approval: as it is now is how it was."""
+        names = set(watched(self._workspace).names)
+        if above := [name for name in map(str, (path, *path.parents)) if name in names]:
+            self._existed.update(above)
+            self._accepted.add(path)
+            state = _state(path)
+            if state is not None:
+                self._before[path] = state
+            else:
+                self._before.pop(path, None)
 
     def changed(self) -> list[Path]:
         """What is not as it was. A repository that was made meanwhile is no change, as far as it runs nothing."""
-        after = _read(self._workspace)
-        self._gits_now = frozenset(git_folders(self._workspace))
-        return sorted(path for path in {*self._before, *after} if self._is_changed(path, after.get(path)))
+        changed = {path for path in list(self._before) if self._is_changed(path)}
+        found = watched(self._workspace)
+        self.is_cut = found.is_cut
+        for name in found.names:
+            changed.update(self._appeared(name, found))
+        return sorted(changed)
 
     def undo(self, aside: Path) -> "Undone":
         """Brings back what changed; what is there now is kept in `aside`, a folder no command can write to."""
-        done, left = list[Path](), list[Path]()
-        for path in self.changed():
-            try:
-                self._bring_back(path, Aside(aside))
-            except OSError:
-                left.append(path)
-            else:
-                done.append(path)
-        for path in done:
-            self._remove_empty(path)
-        return Undone(done, left)
+        done, left = dict[Path, None](), dict[Path, None]()
+        for _ in range(_ROUNDS):  # what is moved away may have kept more out of sight
+            changed = [path for path in self.changed() if path not in done and path not in left]
+            for path in changed:
+                try:
+                    self._bring_back(path, Aside(aside))
+                except OSError:
+                    left[path] = None
+                else:
+                    done[path] = None
+            for path in changed:
+                self._remove_empty(path)
+            if not changed:
+                break
+        else:
+            left.update(dict.fromkeys(self.changed()))
+        return Undone(list(done), list(left))
+
+    def _remember(self, name: str, found: Watched) -> bool:
+        """Keeps how the files of a protected name are; False when there are more than can be looked at."""
+        files = list(_files(name))
+        git = found.gits.get(name, "")
+        for file in files[:_MOST]:
+            if (state := _state(file, keep=len(self._before) < _KEPT)) is not None:
+                self._before[file] = state
+                if git in found.deep:
+                    self._deep[file] = git
+        return len(files) <= _MOST
 
     def _bring_back(self, path: Path, aside: Aside) -> None:
         before = self._before.get(path)
@@ -74,24 +122,42 @@ class Protection:
             if before is not None:
                 put(folder, path.name, *before)
 
-    def _is_changed(self, path: Path, after: State | None) -> bool:
+    def _is_changed(self, path: Path) -> bool:
         before = self._before.get(path)
-        if before == after:
+        if before is None or before == _state(path, keep=isinstance(before[1], bytes)):
             return False
-        if before is None:
-            return self._is_offence(path, after)
-        return not self._held or any(
-            identity != _identity(folder) for folder, identity in self._folders.items() if path.is_relative_to(folder)
+        if git := self._deep.get(path):
+            return os.path.lexists(git)  # a repository may be deleted as a whole
+        return (
+            not self._held
+            or path in self._accepted
+            or any(
+                identity != _identity(folder)
+                for folder, identity in self._folders.items()
+                if path.is_relative_to(folder)
+            )
         )
 
-    def _is_offence(self, path: Path, after: State | None) -> bool:
-        """Whether something new must go. A new repository is the command's own, but may run nothing."""
-        if path.name == ".git" and path.parent != self._workspace:
-            return not points_into(path, self._workspace / ".git")
-        made = next((folder for folder in path.parents if str(folder) in self._gits_now), None)
-        if made is None or made in self._gits or made.is_symlink() or after is None:
-            return True
-        return stat.S_ISLNK(after[0]) or runs_something(path, made, after[1])
+    def _appeared(self, name: str, found: Watched) -> Iterator[Path]:
+        """What is new under a protected name and must go: all of it at once, when nothing was there before. A new
+        repository is the command's own, but may run nothing."""
+        path, git = Path(name), found.gits.get(name, "")
+        if not os.path.lexists(name):
+            return
+        is_new = name not in self._existed
+        if is_new and path.name == ".git" and path.parent != self._workspace:
+            if not points_into(path, frozenset(found.gits.values())):
+                yield path
+        elif is_new and git and git not in self._gits and not os.path.islink(git):  # noqa: PTH114
+            files = list(_files(name))
+            if len(files) > _MOST:
+                yield path
+            else:
+                yield from (file for file in files if _runs_something(file, Path(git)))
+        elif is_new:
+            yield path
+        elif name not in self._crowded:
+            yield from (file for file in itertools.islice(_files(name), _MOST) if file not in self._before)
 
     def _remove_empty(self, path: Path) -> None:
         """A folder that appeared with what was moved aside goes too."""
@@ -112,35 +178,35 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return (info.st_dev, info.st_ino)
 
 
-def _read(workspace: Path) -> dict[Path, State]:
-    found: dict[Path, State] = {}
-    for path in protected(workspace):
-        for file in _files(path):
-            state = _state(file)
-            if state is not None and len(found) < _MOST:
-                found[file] = state
-    return found
+def _runs_something(file: Path, git: Path) -> bool:
+    state = _state(file)
+    return state is None or stat.S_ISLNK(state[0]) or runs_something(file, git, state[1])
 
 
-def _files(path: str) -> list[Path]:
+def _files(name: str) -> Iterator[Path]:
+    """The files of a protected name, and folders that can't be listed, as what is in them can still be run; one more
+    than the most, when there are more."""
     try:
-        mode = os.lstat(path).st_mode
+        mode = os.lstat(name).st_mode
     except OSError:
-        return []
-    if not stat.S_ISDIR(mode):
-        return [Path(path)]
-    closed: list[Path] = []  # what can't be listed can still be run
-    walk = os.walk(path, onerror=lambda error: closed.append(Path(error.filename)))
-    found = [Path(place, name) for place, _, names in walk for name in names][:_MOST]
-    return closed + found
+        return iter(())
+    return itertools.islice(_walk(name), _MOST + 1) if stat.S_ISDIR(mode) else iter((Path(name),))
 
 
-def _state(path: Path) -> State | None:
+def _walk(folder: str) -> Iterator[Path]:
+    closed: list[Path] = []
+    for place, folders, names in os.walk(folder, onerror=lambda error: closed.append(Path(error.filename))):
+        yield from (Path(place, name) for name in names)
+        yield from (path for name in folders if (path := Path(place, name)).is_symlink())
+    yield from closed
+
+
+def _state(path: Path, *, keep: bool = True) -> State | None:
     try:
         info = path.lstat()
         if stat.S_ISLNK(info.st_mode):
             return (info.st_mode, str(path.readlink()))
-        if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGEST:
+        if keep and stat.S_ISREG(info.st_mode) and info.st_size <= _LARGEST:
             return (info.st_mode, path.read_bytes())
     except OSError:
         return None
