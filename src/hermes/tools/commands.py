@@ -66,7 +66,7 @@ class Commands:
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
         self._temporary = TemporaryFolder(surroundings.temporary)
-        self._undone = TemporaryFolder(surroundings.temporary)
+        self._undone = TemporaryFolder(surroundings.temporary, keeps=True)
         """Beside the temporary folder: commands may read what was moved here, and can't write or put a link."""
         self._guarding: list[Protection] = []
         """Of the commands that run."""
@@ -178,7 +178,7 @@ class Commands:
         return notes
 
     def close(self) -> None:
-        """Ends what is still watched, and deletes the temporary folders."""
+        """Ends what is still watched, and deletes the temporary folders. What was undone may be a person's: it stays."""
         self._warden.close()
         self._temporary.close()
         self._undone.close()

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.sandbox.machine import missing
 
 from hermes.tools.sandbox.restore import Protection
+from hermes.tools.sandbox.temporary import TemporaryFolder
 
 
 @pytest.fixture
@@ -54,7 +55,8 @@ def test_what_says_where_programs_come_from_does_not_appear(workspace: Path, asi
     protection = Protection(workspace, held=True)
     (workspace / name).parent.mkdir(exist_ok=True)
     (workspace / name).write_text("registry=https://evil.example/")
-    assert protection.undo(aside) == ([workspace / name], [])
+    folder_or_file = ".githooks" if name.startswith(".githooks") else name
+    assert protection.undo(aside) == ([workspace / folder_or_file], [])
     assert not (workspace / name).exists()
 
 
@@ -133,3 +135,14 @@ def test_a_repository_is_found_in_a_folder_whose_time_was_set_back(workspace: Pa
     (folder / ".git/config").write_text("[core]\n\tfsmonitor = evil\n")
     os.utime(folder, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert protection.undo(aside) == ([folder / ".git/config"], [])
+
+
+def test_what_was_moved_aside_outlives_the_session(tmp_path: Path) -> None:
+    filled, empty = (TemporaryFolder(tmp_path, keeps=True) for _ in range(2))
+    mine = filled.path() / "AGENTS.md"
+    mine.write_text("written by a person while a background command ran")
+    unused = empty.path()
+    filled.close()
+    empty.close()
+    assert mine.exists()
+    assert not unused.exists()

@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,25 +35,27 @@ def listed_folders() -> Iterator[list[str]]:
 
 
 class Workspace:
-    """A workspace with a socket in it, and a table of the kernel's that names it from its own folder."""
+    """A workspace with sockets in it that were named from their own folders, so that no table has their paths."""
 
     def __init__(self, base: Path) -> None:
         self.folder = base / "work"
         self.table = base / "unix"
         self.fence = Fence(self.folder, base / "temporary")
         (self.folder / "a").mkdir(parents=True)
-        self.tell(1)
+        self.table.write_text("Num RefCount Protocol Flags Type St Inode Path\n")
+        self._bound: list[socket.socket] = []
 
-    def tell(self, *numbers: int) -> None:
-        rows = "".join(f"0000: 00000002 00000000 00010000 0001 01 {number} server\n" for number in numbers)
-        self.table.write_text(f"Num RefCount Protocol Flags Type St Inode Path\n{rows}")
+    def close(self) -> None:
+        for one in self._bound:
+            one.close()
 
     def bind(self, folder: str) -> Path:
         before = Path.cwd()
         os.chdir(self.folder / folder)
         try:
-            with socket.socket(socket.AF_UNIX) as one:
-                one.bind("server")
+            one = socket.socket(socket.AF_UNIX)
+            self._bound.append(one)
+            one.bind("server")
         finally:
             os.chdir(before)
         return self.folder / folder / "server"
@@ -62,8 +64,13 @@ class Workspace:
         return sockets(self.fence, self.table)
 
 
-def test_nothing_is_searched_again_while_nothing_changed(tmp_path: Path) -> None:
-    work = Workspace(tmp_path)
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Workspace]:
+    with closing(Workspace(tmp_path)) as one:
+        yield one
+
+
+def test_nothing_is_searched_again_while_nothing_changed(work: Workspace) -> None:
     one = work.bind("a")
     assert work.found() == (one,)
     with listed_folders() as listed:
@@ -71,8 +78,7 @@ def test_nothing_is_searched_again_while_nothing_changed(tmp_path: Path) -> None
     assert listed == []
 
 
-def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_back(tmp_path: Path) -> None:
-    work = Workspace(tmp_path)
+def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_back(work: Workspace) -> None:
     work.bind("a")
     before = work.folder.stat()
     work.found()
@@ -81,20 +87,18 @@ def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_ba
     assert work.found() == (work.folder / "b" / "server",)
 
 
-def test_another_socket_of_the_same_name_is_found(tmp_path: Path) -> None:
-    work = Workspace(tmp_path)
+def test_another_socket_of_the_same_name_is_found(work: Workspace) -> None:
     (work.folder / "c").mkdir()
     first = work.bind("a")
     work.found()
     second = work.bind("c")
-    work.tell(1, 2)
     assert set(work.found()) == {first, second}
 
 
 def test_it_is_said_once_when_not_all_of_a_workspace_is_searched(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    work: Workspace, caplog: pytest.LogCaptureFixture
 ) -> None:
-    work = Workspace(tmp_path)
+    work.bind("a")
     for number in range(5_001):
         (work.folder / str(number)).mkdir()
     work.found()

@@ -197,7 +197,7 @@ def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, .
     named = [path for path in paths if path.startswith("/")]
     elsewhere = _bound_elsewhere(named)
     if elsewhere is None or elsewhere:
-        special = _special_files(str(fence.workspace), frozenset(elsewhere or ()))
+        special = _special_files(str(fence.workspace))
         named += [path for path in special if elsewhere is None or _inode(path) in elsewhere]
     return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
 
@@ -228,8 +228,6 @@ def _inode(path: str) -> int:
 class _Search(msgspec.Struct, frozen=True):
     """The sockets and the like below a folder, good as long as no folder has changed in which it looked."""
 
-    inodes: frozenset[int]
-    """The sockets' files that it was for."""
     files: tuple[str, ...]
     folders: tuple[str, ...]
     times: tuple[int, ...]
@@ -239,12 +237,12 @@ class _Search(msgspec.Struct, frozen=True):
 _searches: dict[str, _Search] = {}
 
 
-def _special_files(folder: str, inodes: frozenset[int]) -> tuple[str, ...]:
+def _special_files(folder: str) -> tuple[str, ...]:
     """Sockets and the like below a folder, searched for again only when something changed there."""
     known = _searches.get(folder)
-    if known and known.inodes == inodes and known.times == tuple(map(_changed_at, known.folders)):
+    if known and known.times == tuple(map(_changed_at, known.folders)):
         return known.files
-    found = _search(folder, inodes)
+    found = _search(folder)
     if not found.is_whole and (known is None or known.is_whole):
         log.warning(
             "%s has more than %s folders. Sockets of other programs in the rest of them are not hidden from commands.",
@@ -257,7 +255,7 @@ def _special_files(folder: str, inodes: frozenset[int]) -> tuple[str, ...]:
     return found.files
 
 
-def _search(folder: str, inodes: frozenset[int]) -> _Search:
+def _search(folder: str) -> _Search:
     """The outermost folders come first."""
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
     while waiting and len(times) < _SOCKET_FOLDERS:
@@ -272,7 +270,7 @@ def _search(folder: str, inodes: frozenset[int]) -> _Search:
                         files.append(entry.path)
         except OSError:
             continue
-    return _Search(inodes, tuple(files), tuple(times), tuple(times.values()), not waiting)
+    return _Search(tuple(files), tuple(times), tuple(times.values()), not waiting)
 
 
 def _changed_at(folder: str) -> int:

@@ -11,10 +11,14 @@ _PLACES = (Path("/var/tmp"), Path("/tmp"))  # noqa: S108 - the first is on disk,
 
 
 class TemporaryFolder:
-    """Made on first use, deleted at the end; one that a killed Hermes left is deleted by the next."""
+    """Made on first use, deleted at the end; one that a killed Hermes left is deleted by the next.
 
-    def __init__(self, place: Path | None = None) -> None:
+    With `keeps`, its content may be a person's work: Hermes deletes it only when it is empty.
+    """
+
+    def __init__(self, place: Path | None = None, *, keeps: bool = False) -> None:
         self._place = place
+        self._keeps = keeps
         self._path: Path | None = None
         self._delete: Callable[[], object] = lambda: None
 
@@ -24,9 +28,10 @@ class TemporaryFolder:
             places = (self._place,) if self._place else _PLACES
             place = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[-1]).resolve()
             _tidy(place)
-            self._path = place / f"hermes-{os.getuid()}-{os.getpid()}-{os.urandom(8).hex()}"
+            owner = f"undone-{os.getuid()}" if self._keeps else f"{os.getuid()}-{os.getpid()}"
+            self._path = place / f"hermes-{owner}-{os.urandom(8).hex()}"
             self._path.mkdir(mode=0o700)
-            self._delete = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)
+            self._delete = weakref.finalize(self, _delete, self._path, keeps=self._keeps)
         return self._path
 
     def made(self) -> tuple[Path, ...]:
@@ -37,6 +42,14 @@ class TemporaryFolder:
         """Deletes it."""
         self._delete()
         self._path = None
+
+
+def _delete(folder: Path, *, keeps: bool) -> None:
+    if keeps:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _tidy(place: Path) -> None:
