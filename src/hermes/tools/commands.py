@@ -178,7 +178,7 @@ class Commands:
         return notes
 
     def close(self) -> None:
-        """Ends what is still watched, and deletes the temporary folders. What was undone may be a person's: it stays."""
+        """Stops watching, and deletes the temporary folders. What was undone stays: it may be a person's."""
         self._warden.close()
         self._temporary.close()
         self._undone.close()
