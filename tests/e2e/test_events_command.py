@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +88,29 @@ async def _replayed(hermes: InstalledHermes, *arguments: str) -> list[dict[str, 
     return (await hermes.run("events", "replay", "--json", *arguments)).events
 
 
+async def _stop_at_rest(process: asyncio.subprocess.Process, database: Path) -> None:
+    """Stops a process at a moment at which it does not hold the database, which others need."""
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            process.send_signal(signal.SIGSTOP)
+            try:
+                with closing(sqlite3.connect(database, timeout=0.5, isolation_level=None)) as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.execute("ROLLBACK")
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+                await asyncio.sleep(0.1)
+            else:
+                return
+
+
 async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(tmp_path: Path) -> None:
     async with ModelServer("hello", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         stopped = await hermes.start("cron", "daemon")
         assert stopped.stdout is not None
         await asyncio.wait_for(stopped.stdout.readline(), 30)
-        stopped.send_signal(signal.SIGSTOP)
+        await _stop_at_rest(stopped, hermes.home / "state.db")
         try:
             stats = await hermes.run("events", "stats")
             assert (stats.code, stats.out) == (0, "")
