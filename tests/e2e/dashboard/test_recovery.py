@@ -73,19 +73,25 @@ async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -
             await context.close()
 
 
+async def _session_ids(page: Page, board: Board) -> set[str]:
+    answer = await page.request.get(f"{board.url}/api/sessions")
+    return {one["id"] for one in (await answer.json())["sessions"]}
+
+
 async def test_a_turn_of_a_killed_process_is_ended_and_keeps_what_it_had_said(
     browser: Browser, shared: Board, complaints: Complaints
 ) -> None:
     shared.forget()
     shared.says(Served(text="So it went on and on. " * 300, chunk=10, delay=0.05))
-    running = await shared.hermes.start("-z", "tell me a long story")
-    assert running.stdin is not None
-    running.stdin.close()
     async with again(browser, shared, complaints) as page:
+        before = await _session_ids(page, shared)
+        running = await shared.hermes.start("-z", "tell me a long story")
+        assert running.stdin is not None
+        running.stdin.close()
         async with asyncio.timeout(PATIENCE):
-            while not (found := (await (await page.request.get(f"{shared.url}/api/sessions")).json())["sessions"]):
+            while not (found := await _session_ids(page, shared) - before):
                 pass
-        await go(page, f"/chat/{found[0]['id']}")
+        await go(page, f"/chat/{found.pop()}")
         live = page.locator(".message.assistant.live")
         await expect(live).to_contain_text("So it went on and on. So it went on")
         running.kill()
